@@ -122,14 +122,6 @@ pub enum Error {
         /// The nearest names.
         hint: String,
     },
-    /// No session, or several sessions, have the id that was typed.
-    #[error("{what}")]
-    Session {
-        /// What is wrong with it.
-        what: String,
-        /// The nearest ids.
-        hint: String,
-    },
     /// Some input was unreadable or partly bad, and `--strict` was given.
     #[error("{count} sources were unreadable or partly bad")]
     BadInput {
@@ -238,7 +230,7 @@ impl Error {
     /// Returns the exit code of the command.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Usage(_) | Self::Unknown { .. } | Self::Session { .. } => 2,
+            Self::Usage(_) | Self::Unknown { .. } => 2,
             Self::BadInput { .. } => 3,
             Self::Found { .. } => 4,
             Self::NoLake { .. } => 10,
@@ -288,7 +280,7 @@ impl Error {
             Self::Committed { .. } => Some("nothing is lost; fix the cause, then run `llrem etl` again".to_owned()),
             Self::DiskFull { path, needed, free, .. } => Some(room_hint(path, *needed, *free)),
             Self::Io { path, .. } | Self::Parquet { path, .. } => io_hint(self.io_source()?, path),
-            Self::Unknown { hint, .. } | Self::Session { hint, .. } => Some(hint.clone()),
+            Self::Unknown { hint, .. } => Some(hint.clone()),
             Self::BadInput { .. } => Some("`llrem sources --bad` lists them".to_owned()),
             Self::Uploading { .. } => Some("wait for it to end, then run it again".to_owned()),
             Self::Remote { trouble, .. } => trouble.hint().map(str::to_owned),

@@ -67,11 +67,13 @@ fn stdout(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 14] = [
     "etl",
     "sql",
     "query",
     "detect",
+    "show",
+    "search",
     "schema",
     "sources",
     "agents",
@@ -97,6 +99,8 @@ fn short_help() {
     Ask:
       query        Answer a ready-made question; alone: the list
       detect       Show what was wasted, the most expensive first
+      show         Read a session as a conversation
+      search       Find text in prompts, replies, commands and tool output
       sql          Ask in SQL; alone: a shell
       schema       Show tables and columns
       report       Write one HTML page with plots
@@ -519,7 +523,7 @@ fn a_users_queries_are_listed_too() {
     exit 1
     --- stdout
     --- stderr
-    error: `[HOME]/.config/llrem/queries/broken.sql`: line 1: unknown key `nam`; there are name, title, group, about, note, todo, habit, default, param, column, show and total
+    error: `[HOME]/.config/llrem/queries/broken.sql`: line 1: unknown key `nam`; there are name, title, group, about, note, todo, habit, needs, default, param, column, show and total
     ");
 }
 

@@ -133,6 +133,16 @@ fn bound(name: &str, scripts: &Scripts) -> Statement {
     library.find(name).unwrap().bind(&given, chrono_tz::UTC, &|_, _| panic!("a moment")).unwrap()
 }
 
+/// Sessions that do not have what a detector needs.
+fn unfit(name: &str, lake: &Path, scripts: &Scripts) -> Vec<Value> {
+    let library = Library::load(&[folder("sql/detectors")]).unwrap();
+    let needs = library.find(name).unwrap().needs.clone();
+    let detector = Detector { name: name.to_owned(), statement: bound(name, scripts), needs };
+    let sql = format!("select session_id from sessions where not ({})", detector.condition());
+    let rows = Rows::of(lake, &Statement { sql, parameters: Vec::new() }).values();
+    rows.into_iter().map(|row| row["session_id"].clone()).collect()
+}
+
 /// What is wrong with a detector's findings.
 fn check(name: &str, path: &Path, problems: &mut String) {
     let scripts = Scripts::load(path);
@@ -145,6 +155,10 @@ fn check(name: &str, path: &Path, problems: &mut String) {
         told(format!("columns are {:?}", rows.columns));
     }
     let found = rows.values();
+    let unfit = unfit(name, &lake, &scripts);
+    if let Some(row) = found.iter().find(|row| unfit.contains(&row["session_id"])) {
+        told(format!("{} has a finding, but not what the header says it needs", row["session_id"]));
+    }
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for row in &found {
         *counts.entry(row["session_id"].as_str().unwrap()).or_default() += 1;
@@ -262,7 +276,7 @@ fn findings_count_each_token_and_dollar_once() {
     let lake = lake_of_all(folder_of_test.path());
     let detectors: Vec<Detector> = scripts()
         .into_iter()
-        .map(|(name, path)| Detector { statement: bound(&name, &Scripts::load(&path)), name })
+        .map(|(name, path)| Detector { statement: bound(&name, &Scripts::load(&path)), needs: None, name })
         .collect();
     let ask = |sql: &str| {
         let statement = Statement { sql: sql.to_owned(), parameters: Vec::new() };
@@ -308,7 +322,7 @@ fn finding(name: &str, tokens: i64, cost: f64, places: (i64, i64), responses: Op
          'x' as explanation, 'measured' as basis, machine{responses} from sessions",
         places.0, places.1
     );
-    Detector { name: name.to_owned(), statement: Statement { sql, parameters: Vec::new() } }
+    Detector { name: name.to_owned(), statement: Statement { sql, parameters: Vec::new() }, needs: None }
 }
 
 /// Name, tokens and millionths of a dollar of each finding.

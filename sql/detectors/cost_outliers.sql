@@ -1,4 +1,5 @@
 -- name: cost_outliers
+-- needs: project is not null and cost_usd > $min_wasted_usd
 -- title: Sessions far more expensive than the project's others
 -- about: Sessions whose own cost is above an upper bound. The bound is the upper quartile of the project times the ratio
 -- about: of the quartiles to the power of 1.5 (Tukey's fence on a logarithmic scale, because costs spread by factors). It

@@ -1,4 +1,5 @@
 -- name: model_downgrades
+-- needs: array_length(models) >= 2
 -- title: A cheaper model took over unasked
 -- about: Places where the main thread of a session continues with a cheaper model that the person did not choose: in the
 -- about: middle of a turn, or at a prompt after a failed request. Agents do so when a limit is reached or a model is

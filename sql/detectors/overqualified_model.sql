@@ -1,4 +1,5 @@
 -- name: overqualified_model
+-- needs: cost_usd >= $min_wasted_usd and kind = 'session'
 -- title: The most expensive model for prose and routine
 -- about: Turns that a model of `min_price` or more answered, and that a cheaper one does as well: they edited only prose
 -- about: (README, changelog and other texts), or did routine git work that a short prompt asked for. The turns of one

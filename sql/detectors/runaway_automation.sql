@@ -1,4 +1,5 @@
 -- name: runaway_automation
+-- needs: entrypoint is not null and not is_subagent
 -- title: Jobs that worked for long while nobody was there
 -- about: Days on which the jobs of one folder worked for `min_hours` or cost `min_usd`, and no person wrote a prompt in the
 -- about: same project. Jobs are sessions whose entry point is in `automation`; their cost includes that of their subagents.

@@ -1,4 +1,5 @@
 -- name: runaway_subagents
+-- needs: kind = 'subagent' and total_tokens > 0
 -- title: Subagents that cost far more than they brought back
 -- about: Subagents that only explored and answered with little for what they used: more than `max_ratio` tokens for each
 -- about: token of their answers. The answers are all texts that they wrote, or all that their caller received, if that is

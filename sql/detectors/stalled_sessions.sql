@@ -1,4 +1,5 @@
 -- name: stalled_sessions
+-- needs: kind = 'session' and prompts > 0
 -- title: Sessions that ended without an answer
 -- about: Sessions whose last record is a prompt that nobody answered, a request that failed, a call that failed or never
 -- about: returned, or a result that the agent did not use. Left out are sessions that the agent ended (by

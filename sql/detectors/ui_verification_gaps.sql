@@ -1,4 +1,5 @@
 -- name: ui_verification_gaps
+-- needs: prompts > 0 and tool_calls >= $min_edits and not is_subagent
 -- title: Something visual was asked for, and nobody looked
 -- about: Turns of a person's session in which the prompt asks (in English) to look at, check or see something visual,
 -- about: files of a user interface were edited, and nothing looked at the result before the next prompt. Looking means a

@@ -138,6 +138,9 @@ pub enum Command {
     /// Read a session as a conversation
     #[command(after_long_help = help::SHOW)]
     Show(Show),
+    /// Find text in prompts, replies, commands and tool output
+    #[command(after_long_help = help::SEARCH)]
+    Search(Search),
     /// Show tables and columns
     #[command(after_long_help = help::SCHEMA)]
     Schema(Schema),
@@ -341,6 +344,35 @@ pub struct Show {
     /// Write one self-contained HTML page into FILE
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub html: Option<PathBuf>,
+}
+
+/// `llrem search`
+#[derive(Debug, Args)]
+pub struct Search {
+    /// Words that all occur in one message or tool call, each at the beginning of a word; a quoted phrase counts as one
+    #[arg(value_name = "WORD", required_unless_present = "expression")]
+    pub words: Vec<String>,
+    /// Search for a regular expression; case is ignored unless it says (?-i)
+    #[arg(short = 'e', long = "regexp", value_name = "REGEX", conflicts_with = "words")]
+    pub expression: Option<String>,
+    /// The N best hits of each session
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub hits: usize,
+    /// Only from this time on: 7d, 2w, 2026-01-31, 2026-01-31T10:00, today, yesterday, monday
+    #[arg(long, value_name = "WHEN")]
+    pub since: Option<String>,
+    /// Only before this time; includes the named day: `--until 2026-01-31` ends with that day
+    #[arg(long, value_name = "WHEN")]
+    pub until: Option<String>,
+    /// Only this project
+    #[arg(long, value_name = "PROJECT")]
+    pub project: Option<String>,
+    /// Only this agent
+    #[arg(long, value_name = "AGENT", value_parser = Offered(agent_ids), hide_possible_values = true)]
+    pub agent: Option<String>,
+    /// Most sessions, or `off` for all [default: 10 on a terminal, else off]
+    #[arg(short = 'n', long, value_name = "N|off")]
+    pub limit: Option<Limit>,
 }
 
 /// `llrem schema`

@@ -160,18 +160,34 @@ waste is measured (the cost of responses) or estimated. Detectors that `llrem qu
 /// `llrem show --help`
 pub(super) const SHOW: &str = "\
 Examples:
-  llrem show 53ea1606                       read a session, in a pager
-  llrem show 53ea1606 --at 153              begin at a finding
-  llrem show 53ea1606 --thinking --outputs  with everything that is folded
-  llrem show 11110000/ag000003              read a subagent
-  llrem show 53ea1606 --html session.html   write a page
-  llrem show 53ea1606 -f markdown           write Markdown
-  llrem show 53ea1606 -f json               messages and tool calls as rows
+  llrem show 53ea1606                        read a session, in a pager
+  llrem show 53ea1606 --at 153               begin at a finding
+  llrem show 53ea1606 --thinking --outputs   with everything that is folded
+  llrem show 11110000/ag000003               read a subagent
+  llrem show 53ea1606 --html session.html    write a page
+  llrem show 53ea1606 -f markdown            write Markdown
+  llrem show 53ea1606 -f json                messages and tool calls as rows
 
-A session is named by its id or the beginning of it, with or without the agent's prefix.
-Numbers at the left are positions (`seq`): --at takes them, and `/153` finds one in the pager.
+A session is named by its id or the beginning of it, with or without the agent's
+prefix. Numbers at the left are positions (`seq`): --at takes them.
 The pager is LLREM_PAGER, PAGER or `less -FRX`; `cat` is none.
 A page has no script and loads nothing. It holds texts from the transcript.";
+
+/// `llrem search --help`
+pub(super) const SEARCH: &str = "\
+Examples:
+  llrem search npm publish               both words in one message or call
+  llrem search \"npm publish\"           the phrase
+  llrem search -e 'npm (publish|pack)'   a regular expression
+  llrem search npm publish --since 30d   the last 30 days
+  llrem search npm publish --hits 5      the five best hits of each session
+  llrem search npm publish -f json       rows
+
+Case is ignored. Words are found at the beginning of a word: `publish` finds
+Publishing, not unpublished. In scripts without spaces between words they are
+found anywhere.
+Words next to each other come first; prompts and replies before commands,
+commands before output, texts that the agent added last; then the newest.";
 
 /// `llrem schema --help`
 pub(super) const SCHEMA: &str = "\

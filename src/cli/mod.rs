@@ -15,6 +15,7 @@ mod query;
 mod report;
 mod runner;
 mod schema;
+mod search;
 mod session;
 pub mod settings;
 mod shell;
@@ -94,6 +95,7 @@ fn run(typed: Cli, style: Style) -> Result<()> {
         Command::Query(typed) => query::run(&settings, &typed),
         Command::Detect(typed) => detect::run(&settings, &typed),
         Command::Show(typed) => show::run(&settings, &typed),
+        Command::Search(typed) => search::run(&settings, &typed),
         Command::Schema(typed) => schema::run(&settings, &typed),
         Command::Sources(typed) => sources::run(&settings, &typed),
         Command::Agents(typed) => agents::run(&settings, typed),

@@ -1,5 +1,7 @@
 //! A `DataFusion` context over one lake. Nothing is listed or opened before a query needs it.
 
+mod detected;
+
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write;
 use std::num::NonZeroUsize;
@@ -12,10 +14,10 @@ use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use chrono_tz::Tz;
 use datafusion::common::ParamValues;
+use datafusion::datasource::MemTable;
 use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::{ListingOptions, ListingTable, ListingTableConfig, ListingTableUrl};
-use datafusion::datasource::{MemTable, TableProvider};
 use datafusion::error::DataFusionError;
 use datafusion::execution::cache::cache_manager::CacheManagerConfig;
 use datafusion::execution::memory_pool::FairSpillPool;
@@ -24,32 +26,28 @@ use datafusion::execution::{SendableRecordBatchStream, SessionState};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::common::spawn_buffered;
 use datafusion::physical_plan::execute_stream;
-use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext, col, lit};
+use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
+use datafusion::scalar::ScalarValue;
 use datafusion::sql::parser::Statement as ParsedStatement;
-use futures::TryStreamExt;
 use parquet::file::metadata::PageIndexPolicy;
 use url::Url;
 
 #[cfg(feature = "ballista")]
 use super::cluster::Cluster;
-use super::findings::{self, Detector};
 use super::footer_folder::FooterFolder;
 use super::footers::{self, Footers};
 use super::lake_format::LakeFormat;
 use super::pinned::PinnedFiles;
 use super::seen::{Seen, Stop};
-use super::short_id::KnownSession;
 use super::skipping::with_worthwhile_filters;
 use super::{Failure, Scope, Statement, bounded, reason, refusal, shared};
 use crate::lake::AnyLake;
 use crate::pricing::{PriceTable, Pricer};
 use crate::remote::Remote;
 use crate::source::read_text;
-use crate::tables::{FINDINGS, LAKE_TABLES, PARTITION_COLUMNS, RUNS, SESSIONS, SOURCES, STATE_TABLES, TableDef};
+use crate::tables::{FINDINGS, LAKE_TABLES, PARTITION_COLUMNS, RUNS, SOURCES, STATE_TABLES, TableDef};
 use crate::{Error, Result};
 
-/// Name of the table with the detectors' rows, while `findings` is computed.
-const FOUND: &str = "found";
 /// Bytes at the end of a remote file that are read at once for its footer. The footers of the four tables, with the
 /// page index, are usually smaller; otherwise a second request reads the rest.
 const FOOTER: usize = 64 << 10;
@@ -203,13 +201,7 @@ impl<'a> Context<'a> {
     ) -> Result<SendableRecordBatchStream, Failure> {
         self.seen.begin();
         self.fill_state_tables(tables)?;
-        let mut plan = self.session.state().statement_to_plan(parsed).await?;
-        if !statement.parameters.is_empty() {
-            let values = statement.parameters.iter().map(|(name, value)| (name.clone(), value.clone().into()));
-            plan = plan.with_param_values(ParamValues::Map(values.collect()))?;
-        }
-        let only_reading = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
-        only_reading.verify_plan(&plan)?;
+        let plan = planned(&self.session.state(), parsed, &statement.parameters).await?;
         let (state, plan) = match self.on_cluster(&plan, tables)? {
             Some(state) => (state.clone(), state.create_physical_plan(&plan).await?),
             None => {
@@ -231,69 +223,6 @@ impl<'a> Context<'a> {
     #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "a cluster may refuse")]
     fn on_cluster(&self, _plan: &LogicalPlan, _tables: &HashSet<String>) -> Result<Option<SessionState>, Failure> {
         Ok(None)
-    }
-
-    /// Runs the detectors one after the other, and settles the overlaps of their findings.
-    async fn fill_findings(&self) -> Result<(), Failure> {
-        let schema = in_zone(&FINDINGS.schema(), self.scope.zone);
-        let given = findings::found_schema(&schema);
-        let whole = match self.scope.detectors.session() {
-            Some(session) => self.restrict(session).await?,
-            None => Vec::new(),
-        };
-        let mut found = Vec::new();
-        for detector in self.scope.detectors.all()?.iter() {
-            for batch in self.found_by(detector).await? {
-                found.push(findings::found(&detector.name, &batch, &given)?);
-            }
-        }
-        self.session.deregister_table(FOUND)?;
-        self.session.register_table(FOUND, Arc::new(MemTable::try_new(given, vec![found])?))?;
-        let counted = self.session.sql(findings::SQL).await?.collect().await?;
-        self.session.deregister_table(FOUND)?;
-        for (name, table) in whole {
-            self.session.deregister_table(name)?;
-            self.session.register_table(name, table)?;
-        }
-        self.session.deregister_table(FINDINGS.name)?;
-        self.register_rows(&FINDINGS, &counted)
-    }
-
-    /// Leaves only a session's rows in the tables, and all sessions of its project, with which some detectors compare it.
-    /// Returns the whole tables.
-    async fn restrict(&self, only: &KnownSession) -> Result<Vec<(&'static str, Arc<dyn TableProvider>)>, Failure> {
-        let same = |column: &str, value: &str| col(column).eq(lit(value));
-        let place = same("machine", &only.machine).and(same("agent", &only.agent)).and(same("month", &only.month));
-        let own = place.and(same("session_id", &only.session_id));
-        let mut whole = Vec::new();
-        for table in LAKE_TABLES {
-            let filter = match &only.project {
-                Some(project) if table.name == SESSIONS.name => {
-                    same("machine", &only.machine).and(same("project", project)).or(own.clone())
-                }
-                _ => own.clone(),
-            };
-            let rows = self.session.table(table.name).await?.filter(filter)?.into_view();
-            whole.extend(self.session.deregister_table(table.name)?.map(|whole| (table.name, whole)));
-            self.session.register_table(table.name, rows)?;
-        }
-        Ok(whole)
-    }
-
-    async fn found_by(&self, detector: &Detector) -> Result<Vec<RecordBatch>, Failure> {
-        let rows = async {
-            let parsed = self.parsed(&detector.statement)?;
-            let tables = self.tables_of(&parsed)?;
-            let rows = self.started(parsed, &tables, &detector.statement).await?;
-            Ok(rows.try_collect().await?)
-        };
-        rows.await.map_err(|failure| match failure {
-            Failure::Query(error) if !self.seen.is_stopped() && !refusal::is_replaced_file(&error) => {
-                let reason = reason::explain(&error);
-                Failure::Other(Error::Query(format!("detector `{}`: {reason}", detector.name)))
-            }
-            failure => failure,
-        })
     }
 
     /// Returns the names of all functions, in order.
@@ -371,6 +300,22 @@ pub(super) fn prices(own: Option<&Path>) -> Result<RecordBatch> {
         table = table.with_overrides(&text).map_err(wrong)?;
     }
     Pricer::new(table).rows()
+}
+
+/// Returns the plan of a query that only reads.
+async fn planned(
+    state: &SessionState,
+    parsed: ParsedStatement,
+    parameters: &[(String, ScalarValue)],
+) -> Result<LogicalPlan, DataFusionError> {
+    let mut plan = state.statement_to_plan(parsed).await?;
+    if !parameters.is_empty() {
+        let values = parameters.iter().map(|(name, value)| (name.clone(), value.clone().into()));
+        plan = plan.with_param_values(ParamValues::Map(values.collect()))?;
+    }
+    let only_reading = SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+    only_reading.verify_plan(&plan)?;
+    Ok(plan)
 }
 
 /// Converts timestamps in the schema to the session's time zone, so that days and displays are local.

@@ -30,6 +30,22 @@ pub struct Detector {
     pub name: String,
     /// Its query.
     pub statement: Statement,
+    /// Condition on the row of a session, without which it finds nothing in it.
+    pub needs: Option<String>,
+}
+
+impl Detector {
+    /// Returns what a session needs, as SQL with values.
+    pub fn condition(&self) -> String {
+        let mut condition = self.needs.clone().unwrap_or_else(|| "true".to_owned());
+        let mut values: Vec<_> = self.statement.parameters.iter().collect();
+        // A name may be the beginning of another.
+        values.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+        for (name, value) in values {
+            condition = condition.replace(&format!("${name}"), &value.to_string());
+        }
+        condition
+    }
 }
 
 /// The detectors of the table `findings`.
@@ -39,8 +55,8 @@ pub enum Detectors<'a> {
     All(&'a [PathBuf]),
     /// Only these.
     These(&'a [Detector]),
-    /// Only these, over the rows of one session.
-    OfSession(&'a [Detector], &'a KnownSession),
+    /// Only these, for the first of some sessions, over the records of these sessions.
+    OfSession(&'a [Detector], &'a [KnownSession]),
 }
 
 impl Detectors<'_> {
@@ -51,10 +67,10 @@ impl Detectors<'_> {
         }
     }
 
-    pub(super) fn session(&self) -> Option<&KnownSession> {
+    pub(super) fn sessions(&self) -> &[KnownSession] {
         match self {
-            Self::OfSession(_, session) => Some(session),
-            _ => None,
+            Self::OfSession(_, sessions) => sessions,
+            _ => &[],
         }
     }
 }
@@ -64,7 +80,7 @@ fn with_defaults(library: &Library) -> Result<Vec<Detector>> {
     let bound = library.default_detectors().map(|canned| {
         let no_moment = |name: &str, _: &str| Err(Error::Query(format!("`{}`: `{name}` has a default", canned.name)));
         let statement = canned.bind(&[], chrono_tz::UTC, &no_moment)?;
-        Ok(Detector { name: canned.name.clone(), statement })
+        Ok(Detector { name: canned.name.clone(), statement, needs: canned.needs.clone() })
     });
     bound.collect()
 }

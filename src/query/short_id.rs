@@ -81,7 +81,7 @@ impl SessionIds {
     /// before it: `codex:0199`.
     ///
     /// # Errors
-    /// Fails with [`Error::Session`] if no session or several sessions have such an id.
+    /// Fails with [`Error::Unknown`] if no session or several sessions have such an id.
     pub fn find(&self, typed: &str) -> Result<&KnownSession> {
         let matches: Vec<(&KnownSession, Fit)> =
             self.known.iter().filter_map(|session| Some((session, fit(session, typed)?))).collect();
@@ -105,7 +105,7 @@ impl SessionIds {
         let near = self.nearest(typed);
         let named: Vec<String> = near.iter().map(|session| self.described(session)).collect();
         let guess = if named.is_empty() { String::new() } else { format!("{}? ", named.join(", ")) };
-        Error::Session { what, hint: format!("{guess}`llrem query cost_by_session` lists all") }
+        Error::Unknown { what, hint: format!("{guess}`llrem query cost_by_session` lists all") }
     }
 
     fn ambiguous(&self, typed: &str, several: &[&KnownSession]) -> Error {
@@ -123,7 +123,7 @@ impl SessionIds {
         let more = if named.len() > MOST_NAMED { ", …" } else { "" };
         let shown = named.iter().take(MOST_NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
         let what = format!("`{typed}` names {} sessions: {shown}{more}", several.len());
-        Error::Session { what, hint: hint.to_owned() }
+        Error::Unknown { what, hint: hint.to_owned() }
     }
 
     /// Returns the sessions whose ids contain what was typed, or else those with the most similar beginnings.

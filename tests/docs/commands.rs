@@ -13,8 +13,8 @@ const ELSEWHERE: [&str; 6] = ["cargo ", "tests/", "s3://", "ballista-", "df://",
 const NOW: &str = "2026-03-05T12:00:00Z";
 
 const SESSION: &str = r#"
-{"type":"user","uuid":"u1","sessionId":"s1","cwd":"/home/ada/website","timestamp":"2026-03-04T10:00:00Z","message":{"role":"user","content":"Fix the header"}}
-{"type":"assistant","uuid":"a1","parentUuid":"u1","sessionId":"s1","cwd":"/home/ada/website","timestamp":"2026-03-04T10:00:09Z","requestId":"r1","message":{"id":"m1","role":"assistant","model":"claude-sonnet-4-5","content":[{"type":"text","text":"Done."}],"usage":{"input_tokens":10,"output_tokens":20}}}
+{"type":"user","uuid":"u1","sessionId":"53ea1606-0000-4000-8000-000000000001","cwd":"/home/ada/website","timestamp":"2026-03-04T10:00:00Z","message":{"role":"user","content":"Fix the header"}}
+{"type":"assistant","uuid":"a1","parentUuid":"u1","sessionId":"53ea1606-0000-4000-8000-000000000001","cwd":"/home/ada/website","timestamp":"2026-03-04T10:00:09Z","requestId":"r1","message":{"id":"m1","role":"assistant","model":"claude-sonnet-4-5","content":[{"type":"text","text":"Done."}],"usage":{"input_tokens":10,"output_tokens":20}}}
 "#;
 
 /// The text of all blocks in a language.
@@ -28,7 +28,7 @@ fn home() -> tempfile::TempDir {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join(".claude/projects/-home-ada-website");
     fs::create_dir_all(&folder).unwrap();
-    fs::write(folder.join("s1.jsonl"), SESSION.trim_start()).unwrap();
+    fs::write(folder.join("53ea1606-0000-4000-8000-000000000001.jsonl"), SESSION.trim_start()).unwrap();
     let bin = home.path().join("bin");
     fs::create_dir(&bin).unwrap();
     symlink(env!("CARGO_BIN_EXE_llrem"), bin.join("llrem")).unwrap();

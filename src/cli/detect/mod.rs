@@ -98,7 +98,7 @@ pub(super) fn bind(settings: &Settings, given: &[(String, String)], chosen: &[&C
             (name.split_once('.').map_or(name.as_str(), |(_, name)| name).to_owned(), value.clone())
         });
         let statement = query::bind(settings, canned, &own.collect::<Vec<_>>())?;
-        Ok(Detector { name: canned.name.clone(), statement })
+        Ok(Detector { name: canned.name.clone(), statement, needs: canned.needs.clone() })
     });
     bound.collect()
 }

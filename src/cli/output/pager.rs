@@ -37,9 +37,14 @@ impl Reader {
     pub fn open(settings: &OutputSettings, is_paged: bool, place: Option<&str>) -> Result<Self> {
         let path = settings.path.as_deref().filter(|path| path.as_os_str() != "-");
         let terminal = path.is_none() && std::io::stdout().is_terminal();
-        let pager = if terminal && is_paged { Pager::start(&settings.printer, place) } else { None };
+        let pager = if terminal && is_paged { Pager::start(settings.printer, place) } else { None };
         let target = path.map_or_else(|| Ok(Target::stdout(terminal, false)), Target::file)?;
         Ok(Self { pager, target, terminal })
+    }
+
+    /// True if a person reads it as it is written.
+    pub fn is_on_terminal(&self) -> bool {
+        self.terminal
     }
 
     /// Returns how text looks there.
@@ -84,7 +89,7 @@ fn is_less(words: &[String]) -> bool {
 
 impl Pager {
     /// Starts the pager. If that fails, the text goes to the terminal.
-    fn start(printer: &Printer, place: Option<&str>) -> Option<Self> {
+    fn start(printer: Printer, place: Option<&str>) -> Option<Self> {
         let mut words = command()?;
         if is_less(&words) {
             if words.len() == 1 && environment::value(environment::LESS).is_none() {

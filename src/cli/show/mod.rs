@@ -3,8 +3,6 @@
 mod html;
 mod markdown;
 mod read;
-#[cfg(test)]
-mod tests;
 mod text;
 mod words;
 
@@ -86,7 +84,7 @@ pub(super) fn run(settings: &Settings, typed: &Show) -> Result<()> {
         }
         Form::Text | Form::Rows(_) => {
             let finds = settings.output.path.is_none() && Reader::finds_places();
-            let place = typed.at.filter(|_| finds).map(|at| format!("^ *{at}  "));
+            let place = typed.at.filter(|_| finds).map(|at| format!("^{}  ", facts.shown_place(at)));
             let reader = Reader::open(&settings.output, true, place.as_deref())?;
             let writer = text::Text::new(&facts, reader.look(&settings.output), zone, folded);
             choice.starts_at = typed.at.filter(|_| !finds);

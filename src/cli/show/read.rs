@@ -23,6 +23,12 @@ use crate::{Error, Result};
 /// Positions of a session that are read at once, so that a long session does not fill the memory.
 const AT_ONCE: i64 = 2_000;
 
+/// Detectors that read the records of many sessions. `llrem detect` runs them.
+const WIDE: [&str; 1] = ["rework"];
+
+/// Most subagents and parents whose records the detectors read.
+const FAMILY: usize = 100;
+
 /// Selects the rows of one session.
 const OWN: &str = "machine = $machine and agent = $agent and month = $month and session_id = $session";
 
@@ -130,7 +136,7 @@ impl Facts {
         let range = [&counted, &said].into_iter().fold(None, widened);
         let subagents = subagents(runner, &session)?;
         let next = next(runner, &session, &rows, &ids)?;
-        let findings = findings(settings, lake, &session)?;
+        let findings = findings(settings, lake, &session, &ids)?;
         Ok(Self { session, ids, rows, findings, spending, by_turn, subagents, next, range })
     }
 
@@ -155,9 +161,10 @@ impl Facts {
         self.subagents.iter().find(|subagent| subagent.session_id == session_id)
     }
 
-    /// Returns the last position.
-    pub(super) fn last(&self) -> Option<i64> {
-        self.range.map(|(_, last)| last)
+    /// Returns a position as it stands at the left of a line.
+    pub(super) fn shown_place(&self, seq: i64) -> String {
+        let width = self.range.map_or(0, |(_, last)| last.to_string().len()).max(4);
+        format!("{seq:>width$}")
     }
 
     /// Returns the parts in which the session is read, each as the first position and the one after the last.
@@ -319,12 +326,15 @@ fn next(runner: &mut Runner<'_>, session: &KnownSession, rows: &RecordBatch, ids
     }))
 }
 
-/// Runs the detectors over the session alone.
-fn findings(settings: &Settings, lake: &AnyLake, session: &KnownSession) -> Result<RecordBatch> {
+/// Runs the detectors for the session, over its records and those of its subagents and parents.
+fn findings(settings: &Settings, lake: &AnyLake, session: &KnownSession, ids: &SessionIds) -> Result<RecordBatch> {
     let library = Library::load(settings.query_folders())?;
-    let chosen: Vec<_> = library.default_detectors().collect();
+    let chosen: Vec<_> = library.default_detectors().filter(|detector| !WIDE.contains(&&*detector.name)).collect();
     let detectors = detect::bind(settings, &[], &chosen)?;
-    let mut runner = Runner::with(settings, lake, Detectors::OfSession(&detectors, session))?;
+    let place = |known: &KnownSession| (known.machine.clone(), known.agent.clone(), known.root_session_id.clone());
+    let others = ids.all().iter().filter(|known| place(known) == place(session) && *known != session);
+    let family: Vec<KnownSession> = std::iter::once(session).chain(others.take(FAMILY)).cloned().collect();
+    let mut runner = Runner::with(settings, lake, Detectors::OfSession(&detectors, &family))?;
     let sql = "select * from findings where machine = $machine and agent = $agent and session_id = $session \
                order by first_seq nulls first, wasted_cost_usd desc nulls last, detector";
     let mut parameters = own(session, "", "").parameters;

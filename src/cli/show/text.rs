@@ -5,7 +5,7 @@ use chrono_tz::Tz;
 use super::read::{Facts, Spent, Subagent};
 use super::{Folded, Writer, words};
 use crate::cli::output::{Look, Paint};
-use crate::shown::width::{PROSE, cut, width, wrap};
+use crate::shown::width::{PROSE, cut, width, wrap, wrap_cell};
 use crate::shown::{joined, value, visible};
 use crate::tables::{FindingRow, MessageRow, Severity, Status, ToolCallRow};
 
@@ -41,7 +41,7 @@ impl Text {
             zone,
             folded,
             out: String::new(),
-            seq_width: facts.last().map_or(0, |last| last.to_string().len()).max(4),
+            seq_width: facts.shown_place(0).len(),
             cost_width: costs.max().unwrap_or(1),
             dear: row.cost_usd.unwrap_or(0.0) * DEAR,
             project_path: row.project_path.map(str::to_owned),
@@ -83,8 +83,15 @@ impl Text {
     fn prose(&mut self, text: &str, paint: impl Fn(&str) -> String) {
         let (indent, columns) = (" ".repeat(self.indent()), self.columns().min(PROSE) - self.indent());
         for line in text.trim_end().lines().skip_while(|line| line.trim().is_empty()) {
-            for line in wrap(&self.safe(line), columns, 0).split('\n') {
-                self.line(&format!("{indent}{}", paint(line)));
+            let line = self.safe(line);
+            let text = line.trim_start();
+            let lead = " ".repeat((line.len() - text.len()).min(columns / 2));
+            let room = columns - lead.len();
+            // A script without spaces has no words.
+            let is_wide = width(text) > room.max(text.chars().count());
+            let wrapped = if is_wide { wrap_cell(text, room) } else { wrap(text, room, 0) };
+            for line in wrapped.split('\n') {
+                self.line(&format!("{indent}{lead}{}", paint(line)));
             }
         }
     }
@@ -144,7 +151,9 @@ impl Text {
     fn wrapped(&mut self, parts: &[String]) {
         let text = self.safe(&parts.join(" · "));
         let lines = wrap(&text, self.columns().min(PROSE), 0);
-        lines.lines().for_each(|line| self.line(line));
+        for line in lines.lines() {
+            self.line(line);
+        }
     }
 }
 
@@ -157,9 +166,9 @@ impl Writer for Text {
         self.wrapped(&words::total(facts));
         if let Some(parent) = facts.row().parent_session_id {
             let kind = facts.row().subagent_type.map(|kind| format!(" ({kind})")).unwrap_or_default();
-            let short = self.safe(&facts.ids.short(parent));
-            let line = format!("{}{}", self.safe("subagent"), self.safe(&kind));
-            self.line(&format!("{line} of {}", self.command(&short)));
+            let (kind, short) = (self.one_line(&kind, 40), self.safe(&facts.ids.short(parent)));
+            let space = if kind.is_empty() { "" } else { " " };
+            self.line(&format!("Subagent{space}{kind} of {}", self.command(&short)));
         }
     }
 
@@ -172,12 +181,12 @@ impl Writer for Text {
         let rule = self.look.signs.rule;
         let (name, total) = (words::turn(turn), words::turn_total(&spent));
         let edge = rule.repeat(2);
-        let taken = width(&name) + width(&total) + 10;
-        let middle = rule.repeat(self.columns().saturating_sub(taken).max(2));
         let gap = if total.is_empty() { String::new() } else { format!(" {total} ") };
+        let taken = width(&name) + width(&gap) + 6;
+        let middle = rule.repeat(self.columns().saturating_sub(taken).max(2));
         let paint = self.paint();
-        let line =
-            format!("\n{} {} {}{gap}{}", paint.dim(&edge), paint.bold(&name), paint.dim(&middle), paint.dim(&edge));
+        let (edge, middle) = (paint.dim(&edge), paint.dim(&middle));
+        let line = format!("\n{edge} {} {middle}{gap}{edge}", paint.bold(&name));
         self.line(&line);
         self.is_open = true;
     }
@@ -268,7 +277,9 @@ impl Writer for Text {
         self.out.push('\n');
         if !loose.is_empty() {
             self.line("Subagents that no call names:");
-            loose.iter().for_each(|subagent| self.subagent(facts, subagent));
+            for subagent in loose {
+                self.subagent(facts, subagent);
+            }
             self.out.push('\n');
         }
         let text = self.one_line(&words::end(facts, self.zone).replace('\u{a0}', " "), self.columns());

@@ -75,7 +75,11 @@ fn span(start: i64, end: i64, zone: Tz) -> String {
         (Some((day, _)), Some((same, time))) if day == same => time,
         _ => &end_time,
     };
-    format!("{day}{start_time}–{end_time}")
+    if start_time.ends_with(end_time) {
+        format!("{day}{start_time}")
+    } else {
+        format!("{day}{start_time}–{end_time}")
+    }
 }
 
 /// Returns what it cost, and what of it was wasted.

@@ -20,6 +20,7 @@ pub(super) fn parse(purpose: Purpose, stem: &str, text: &str) -> Result<Canned, 
         note: String::new(),
         todo: String::new(),
         habit: String::new(),
+        needs: None,
         is_off: false,
         parameters: Vec::new(),
         columns: Vec::new(),
@@ -56,6 +57,11 @@ impl Canned {
                 Ok(())
             }
             "default" => Err("expected `default: off`, which only a detector can have".to_owned()),
+            "needs" if self.purpose == Purpose::Detector && self.needs.is_none() => {
+                self.needs = Some(value.to_owned());
+                Ok(())
+            }
+            "needs" => Err("expected one `needs: CONDITION`, which only a detector can have".to_owned()),
             "param" => parameter(value).map(|parameter| self.parameters.push(parameter)),
             "column" => {
                 let (name, doc) = value.split_once(" -- ").ok_or("expected `column: NAME -- MEANING`")?;
@@ -69,8 +75,7 @@ impl Canned {
                 Ok(())
             }
             unknown => Err(format!(
-                "unknown key `{unknown}`; there are name, title, group, about, note, todo, habit, default, param, column, show \
-                 and total"
+                "unknown key `{unknown}`; there are name, title, group, about, note, todo, habit, needs, default, param, column, show and total"
             )),
         }
     }

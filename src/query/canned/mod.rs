@@ -52,6 +52,8 @@ pub struct Canned {
     pub todo: String,
     /// A detector's waste as a habit, in eight words at most; empty for a report.
     pub habit: String,
+    /// Condition on the row of a session, without which a detector finds nothing in it.
+    pub needs: Option<String>,
     /// True if a detector runs only when it is named: `default: off` in its header.
     pub is_off: bool,
     /// Its parameters.

@@ -70,7 +70,7 @@ fn a_detector_gives_advice() {
 #[test]
 fn wrong_headers_are_refused() {
     let reason = |rest: &str| parse(rest).unwrap_err();
-    insta::assert_snapshot!(reason("-- parm: x int = 1 -- X.\nselect 1"), @"line 5: unknown key `parm`; there are name, title, group, about, note, todo, habit, default, param, column, show and total");
+    insta::assert_snapshot!(reason("-- parm: x int = 1 -- X.\nselect 1"), @"line 5: unknown key `parm`; there are name, title, group, about, note, todo, habit, needs, default, param, column, show and total");
     insta::assert_snapshot!(reason("-- param: x int = 1 -- X.\nselect 1"), @"the parameter `x` is declared, but never used");
     insta::assert_snapshot!(reason("select $x"), @"`$x` is used, but no `param` declares it");
     insta::assert_snapshot!(reason("-- param: x number = 1 -- X.\nselect $x"), @"line 5: unknown type `number`; there are int, float, text, bool, date, timestamp");

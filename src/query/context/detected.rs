@@ -1,0 +1,136 @@
+//! The table `findings`: runs the detectors over the lake, or over one session, and settles the overlaps of their findings.
+
+use std::sync::Arc;
+
+use arrow::array::{AsArray, RecordBatch};
+use datafusion::common::runtime::SpawnedTask;
+use datafusion::datasource::{MemTable, TableProvider};
+use datafusion::error::DataFusionError;
+use datafusion::logical_expr::Expr;
+use datafusion::physical_plan::execute_stream;
+use datafusion::prelude::{col, lit};
+use futures::{StreamExt, TryStreamExt};
+
+use super::{Context, cores, in_zone, planned};
+use crate::query::findings::{self, Detector};
+use crate::query::short_id::KnownSession;
+use crate::query::{Failure, reason, refusal, shared};
+use crate::tables::{FINDINGS, LAKE_TABLES, SESSIONS};
+use crate::{Error, Result};
+
+/// Name of the table with the detectors' rows, while `findings` is computed.
+const FOUND: &str = "found";
+
+impl Context<'_> {
+    /// Runs the detectors, and settles the overlaps of their findings.
+    pub(super) async fn fill_findings(&self) -> Result<(), Failure> {
+        let schema = in_zone(&FINDINGS.schema(), self.scope.zone);
+        let given = findings::found_schema(&schema);
+        let (detectors, sessions) = (self.scope.detectors.all()?, self.scope.detectors.sessions());
+        let may_find = self.may_find(&detectors, sessions.first()).await?;
+        let whole = self.restrict(sessions).await?;
+        let detectors: Vec<&Detector> =
+            detectors.iter().zip(may_find).filter_map(|(detector, may_find)| may_find.then_some(detector)).collect();
+        let mut found = Vec::new();
+        for (detector, batches) in detectors.iter().zip(self.found_by(&detectors).await?) {
+            for batch in batches {
+                found.push(findings::found(&detector.name, &batch, &given)?);
+            }
+        }
+        self.session.deregister_table(FOUND)?;
+        self.session.register_table(FOUND, Arc::new(MemTable::try_new(given, vec![found])?))?;
+        let counted = self.session.sql(findings::SQL).await?.collect().await?;
+        self.session.deregister_table(FOUND)?;
+        for (name, table) in whole {
+            self.session.deregister_table(name)?;
+            self.session.register_table(name, table)?;
+        }
+        self.session.deregister_table(FINDINGS.name)?;
+        self.register_rows(&FINDINGS, &counted)
+    }
+
+    /// Returns for each detector whether it can find something in a session.
+    async fn may_find(&self, detectors: &[Detector], session: Option<&KnownSession>) -> Result<Vec<bool>, Failure> {
+        let Some(session) = session.filter(|_| !detectors.is_empty()) else { return Ok(vec![true; detectors.len()]) };
+        let rows = self.session.table(SESSIONS.name).await?.filter(is_session(session))?;
+        let conditions = detectors.iter().enumerate().map(|(place, detector)| {
+            let condition = rows.parse_sql_expr(&detector.condition())?;
+            Ok(condition.is_not_false().alias(format!("c{place}")))
+        });
+        let conditions = conditions.collect::<Result<Vec<_>, DataFusionError>>()?;
+        let rows = rows.select(conditions)?.collect().await?;
+        let holds = |place: usize| {
+            rows.iter().filter(|rows| rows.num_rows() > 0).any(|rows| rows.column(place).as_boolean().value(0))
+        };
+        Ok((0..detectors.len()).map(holds).collect())
+    }
+
+    /// Leaves only the records of some sessions in the tables, if there are any. Returns the whole tables.
+    async fn restrict(&self, only: &[KnownSession]) -> Result<Vec<(&'static str, Arc<dyn TableProvider>)>, Failure> {
+        let Some(filter) = only.iter().map(is_session).reduce(Expr::or) else { return Ok(Vec::new()) };
+        let mut whole = Vec::new();
+        // Detectors compare a session with all others.
+        for table in LAKE_TABLES.into_iter().filter(|table| table.name != SESSIONS.name) {
+            let rows = self.session.table(table.name).await?.filter(filter.clone())?.into_view();
+            whole.extend(self.session.deregister_table(table.name)?.map(|whole| (table.name, whole)));
+            self.session.register_table(table.name, rows)?;
+        }
+        Ok(whole)
+    }
+
+    /// Returns the rows of each detector. Most of the time goes into planning, so several are planned at once.
+    async fn found_by(&self, detectors: &[&Detector]) -> Result<Vec<Vec<RecordBatch>>, Failure> {
+        let blame = |detector: &Detector, failure| match failure {
+            Failure::Query(error) if !self.seen.is_stopped() && !refusal::is_replaced_file(&error) => {
+                let reason = reason::explain(&error);
+                Failure::Other(Error::Query(format!("detector `{}`: {reason}", detector.name)))
+            }
+            failure => failure,
+        };
+        if self.scope.scheduler.is_some() {
+            let mut found = Vec::new();
+            for detector in detectors {
+                found.push(self.rows_of(detector).await.map_err(|failure| blame(detector, failure))?);
+            }
+            return Ok(found);
+        }
+        self.seen.begin();
+        let tasks = detectors.iter().map(|detector| Ok((*detector, self.task(detector)?)));
+        let tasks = tasks.collect::<Result<Vec<_>, Failure>>()?;
+        let running = futures::stream::iter(tasks).map(|(detector, task)| async move {
+            let outcome = SpawnedTask::spawn(task).join_unwind().await;
+            let rows = outcome.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error))).flatten();
+            rows.map_err(|error| (detector, error))
+        });
+        let found = running.buffered(cores()).try_collect().await;
+        found.map_err(|(detector, error): (&Detector, _)| blame(detector, Failure::Query(error)))
+    }
+
+    async fn rows_of(&self, detector: &Detector) -> Result<Vec<RecordBatch>, Failure> {
+        let parsed = self.parsed(&detector.statement)?;
+        let tables = self.tables_of(&parsed)?;
+        Ok(self.started(parsed, &tables, &detector.statement).await?.try_collect().await?)
+    }
+
+    /// Returns the work of a detector, which plans and runs its query.
+    fn task(
+        &self,
+        detector: &Detector,
+    ) -> Result<impl Future<Output = Result<Vec<RecordBatch>, DataFusionError>> + Send + use<>, Failure> {
+        let parsed = self.parsed(&detector.statement)?;
+        self.fill_state_tables(&self.tables_of(&parsed)?)?;
+        let (state, parameters) = (self.session.state(), detector.statement.parameters.clone());
+        Ok(async move {
+            let plan = planned(&state, parsed, &parameters).await?;
+            let plan = shared::physical(&state, plan).await?;
+            execute_stream(plan, state.task_ctx())?.try_collect().await
+        })
+    }
+}
+
+/// Selects the rows of a session.
+fn is_session(session: &KnownSession) -> Expr {
+    let same = |column: &str, value: &str| col(column).eq(lit(value));
+    let place = same("machine", &session.machine).and(same("agent", &session.agent)).and(same("month", &session.month));
+    place.and(same("session_id", &session.session_id))
+}

@@ -1,0 +1,393 @@
+//! `llrem show`, `llrem search` and short ids: what a person reads of a lake's texts.
+#![allow(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    clippy::panic,
+    reason = "what fails here fails a test; files are the test's own"
+)]
+
+#[path = "common/bench.rs"]
+mod lake;
+
+use std::fs;
+use std::process::Command;
+
+use lake::{Bench, Transcript, stderr, succeed};
+use serde_json::{Value, json};
+
+const SHOP: &str = "53ea1606-0000-4000-8000-000000000001";
+const LATER: &str = "53eb0000-0000-4000-8000-000000000002";
+
+/// Text that would move the cursor, reorder text, and be markup.
+const HOSTILE: &str = "a\u{1b}[2J\u{202e}b<script>alert(1)</script>&amp; \u{200b}";
+
+fn fail(transcript: &mut Transcript, place: usize, command: &str, output: &str) {
+    let id = format!("toolu_fail_{place}");
+    let call = json!([{"type": "tool_use", "id": id, "name": "Bash", "input": {"command": command}}]);
+    transcript.record(
+        "assistant",
+        &json!({
+            "model": "claude-sonnet-4-20250514", "id": format!("msg_fail_{place}"), "type": "message",
+            "role": "assistant", "content": call,
+            "usage": {"input_tokens": 400_000, "output_tokens": 20},
+        }),
+    );
+    let result = json!([{"type": "tool_result", "tool_use_id": id, "is_error": true, "content": output}]);
+    transcript.record("user", &json!({"role": "user", "content": result}));
+}
+
+/// A lake with a session of two turns and a subagent, and a later one with hostile text.
+fn bench() -> Bench {
+    let bench = Bench::new();
+    let mut shop = Transcript::new(SHOP, "2025-08-05T10:00:00Z");
+    shop.prompt("Publish the shop\n\n  keep `main` as it is").reply("I will run the tests before I publish it to npm.");
+    shop.call("Bash", &json!({"command": "npm test", "description": "Run the tests"}), "12 passed");
+    for place in 0..4 {
+        fail(&mut shop, place, "npm publish --tag next", "Exit code 1\nnpm error 403\n\nforbidden\nsee the log\nend");
+    }
+    let thinking = json!([{"type": "thinking", "thinking": "The token has no right to publish."},
+        {"type": "text", "text": "The registry refuses the token."}]);
+    shop.record(
+        "assistant",
+        &json!({"model": "claude-sonnet-4-20250514", "id": "msg_think", "type": "message", "role": "assistant",
+            "content": thinking, "usage": {"input_tokens": 10, "output_tokens": 20}}),
+    );
+    shop.prompt("Ask for another token").reply("修复登录页面的超时问题 done");
+    bench.transcript(&format!("{SHOP}.jsonl"), shop.text());
+    let mut helper = Transcript::new(SHOP, "2025-08-05T10:30:00Z");
+    helper.prompt("Look for the token").reply("There is none.");
+    bench.subagent(SHOP, "ag000003", &helper);
+    let mut later = Transcript::new(LATER, "2025-08-06T10:00:00Z");
+    later.prompt(HOSTILE).call("Bash", &json!({"command": HOSTILE}), HOSTILE).reply(&"long ".repeat(3000));
+    bench.transcript(&format!("{LATER}.jsonl"), later.text());
+    succeed(&mut bench.etl());
+    bench
+}
+
+fn llrem(bench: &Bench, arguments: &[&str]) -> Command {
+    let mut command = bench.llrem(arguments);
+    command.env("TZ", "UTC").env("LLREM_NOW", "2025-08-10T12:00:00Z").env("HOME", bench.path());
+    command
+}
+
+fn stdout(bench: &Bench, arguments: &[&str]) -> String {
+    String::from_utf8(succeed(&mut llrem(bench, arguments)).stdout).unwrap()
+}
+
+fn refused(bench: &Bench, arguments: &[&str]) -> String {
+    let output = llrem(bench, arguments).output().unwrap();
+    format!("exit {}\n{}", output.status.code().unwrap(), stderr(&output))
+}
+
+/// What a terminal of some width shows.
+#[cfg(unix)]
+fn screen(bench: &Bench, columns: usize, pager: &str, arguments: &[&str]) -> String {
+    let mut command = llrem(bench, arguments);
+    command.env("COLUMNS", columns.to_string()).env("LLREM_PAGER", pager).env("TERM", "xterm").env_remove("NO_COLOR");
+    let mut session = rexpect::session::spawn_command(command, Some(60_000)).unwrap();
+    // It gives each byte as a character.
+    let bytes: Vec<u8> =
+        session.exp_eof().unwrap().chars().map(|byte| u8::try_from(u32::from(byte)).unwrap()).collect();
+    String::from_utf8(bytes).unwrap().replace("\r\n", "\n")
+}
+
+#[test]
+fn a_session_is_named_by_the_beginning_of_its_id() {
+    let bench = bench();
+    let whole = stdout(&bench, &["show", SHOP, "-f", "csv"]);
+    for named in ["53ea", "53ea1606", "claude-code:53ea"] {
+        assert_eq!(stdout(&bench, &["show", named, "-f", "csv"]), whole, "{named}");
+    }
+    assert!(stdout(&bench, &["show", "53ea/ag"]).contains("\n53ea1606/ag000003 · shop"));
+    assert!(stdout(&bench, &["detect", "error_cascades", "--session", "53ea", "-f", "csv"]).contains("error_cascades"));
+    insta::assert_snapshot!(refused(&bench, &["show", "53e"]), @r"
+exit 2
+error: `53e` names 2 sessions: 53ea1606, 53eb0000
+hint: type more of the id
+");
+    insta::assert_snapshot!(refused(&bench, &["show", "53fa"]), @r"
+exit 2
+error: no session's id begins with `53fa`
+hint: 53ea1606 (shop, 2025-08-05)? `llrem query cost_by_session` lists all
+");
+    assert!(refused(&bench, &["detect", "polling", "--session", "nothing"]).starts_with("exit 2\n"));
+    assert!(refused(&bench, &["show", "53ea", "--at", "99"]).contains("it has 0 to"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_session_at_80_and_120_columns() {
+    let bench = bench();
+    insta::assert_snapshot!(screen(&bench, 80, "cat", &["show", "53ea", "--color", "never"]), @r"
+Publish the shop keep `main` as it is
+53ea1606 · shop, branch main · claude-code 1.0.70 · claude-sonnet-4-20250514
+Tue 2025-08-05 10:00–10:14, 14 min active · 2 prompts, 8 responses, 5 tool calls
+(4 failed)
+$9.61 · 1.60M tokens · 2 findings: $7.20 wasted
+
+── turn 1 ────────────────────────────────── 7 responses, 5 tool calls, $9.61 ──
+   0  you                                                               10:00:00
+      Publish the shop
+
+        keep `main` as it is
+
+   1  claude-sonnet-4-20250514                   1.53k tokens  $0.0025  10:01:00
+      I will run the tests before I publish it to npm.
+
+   2  claude-sonnet-4-20250514                   1.53k tokens  $0.0025  10:02:00
+   3  ✓ Bash  npm test                                                       9 B
+
+   5  claude-sonnet-4-20250514                    400k tokens    $2.40  10:04:00
+   6  ✗ Bash  npm publish --tag next                                exit 1  52 B
+         │ Exit code 1
+         │ npm error 403
+         │ forbidden
+         │ 2 more lines (--outputs)
+    ! error_cascades, high, $7.20 wasted: 4 tries in a row failed with the same
+      error. Tell the agent what is missing, and put it into the project's
+      instructions for agents.
+    ! tool_retry_loops, high, counted in another finding: Bash was tried 4 times
+      in a row with the same input, and failed each time. Tell the agent to read
+      the error, and to try something else after two equal failures.
+
+   8  claude-sonnet-4-20250514                    400k tokens    $2.40  10:06:00
+   9  ✗ Bash  npm publish --tag next                                exit 1  52 B
+         │ Exit code 1
+         │ npm error 403
+         │ forbidden
+         │ 2 more lines (--outputs)
+
+  11  claude-sonnet-4-20250514                    400k tokens    $2.40  10:08:00
+  12  ✗ Bash  npm publish --tag next                                exit 1  52 B
+         │ Exit code 1
+         │ npm error 403
+         │ forbidden
+         │ 2 more lines (--outputs)
+
+  14  claude-sonnet-4-20250514                    400k tokens    $2.40  10:10:00
+  15  ✗ Bash  npm publish --tag next                                exit 1  52 B
+         │ Exit code 1
+         │ npm error 403
+         │ forbidden
+         │ 2 more lines (--outputs)
+
+  17  claude-sonnet-4-20250514                      30 tokens  $0.0003  10:12:00
+      thinking, 7 words (--thinking)
+      The registry refuses the token.
+
+── turn 2 ─────────────────────────────────────────────── 1 response, $0.0025 ──
+  18  you                                                               10:13:00
+      Ask for another token
+
+  19  claude-sonnet-4-20250514                   1.53k tokens  $0.0025  10:14:00
+      修复登录页面的超时问题 done
+
+Subagents that no call names:
+      subagent, 1 response, $0.0025                 llrem show 53ea1606/ag000003
+
+End. Next in shop: llrem show 53eb0000 (2025-08-06, a\u{1b}[2J\u{202e}b<script>…
+");
+    insta::assert_snapshot!(screen(&bench, 120, "cat", &["show", "53ea", "--color", "never", "--at", "6"]), @r"
+Publish the shop keep `main` as it is
+53ea1606 · shop, branch main · claude-code 1.0.70 · claude-sonnet-4-20250514
+Tue 2025-08-05 10:00–10:14, 14 min active · 2 prompts, 8 responses, 5 tool calls (4 failed)
+$9.61 · 1.60M tokens · 2 findings: $7.20 wasted
+
+What comes before is left out; without --at, everything is shown.
+
+── turn 1 ────────────────────────────────────────────────────────────────────────── 7 responses, 5 tool calls, $9.61 ──
+   5  claude-sonnet-4-20250514                                                            400k tokens    $2.40  10:04:00
+   6  ✗ Bash  npm publish --tag next                                                                        exit 1  52 B
+         │ Exit code 1
+         │ npm error 403
+         │ forbidden
+         │ 2 more lines (--outputs)
+    ! error_cascades, high, $7.20 wasted: 4 tries in a row failed with the same error. Tell the
+      agent what is missing, and put it into the project's instructions for agents.
+    ! tool_retry_loops, high, counted in another finding: Bash was tried 4 times in a row with the
+      same input, and failed each time. Tell the agent to read the error, and to try something else
+      after two equal failures.
+
+   8  claude-sonnet-4-20250514                                                            400k tokens    $2.40  10:06:00
+   9  ✗ Bash  npm publish --tag next                                                                        exit 1  52 B
+         │ Exit code 1
+         │ npm error 403
+         │ forbidden
+         │ 2 more lines (--outputs)
+
+  11  claude-sonnet-4-20250514                                                            400k tokens    $2.40  10:08:00
+  12  ✗ Bash  npm publish --tag next                                                                        exit 1  52 B
+         │ Exit code 1
+         │ npm error 403
+         │ forbidden
+         │ 2 more lines (--outputs)
+
+  14  claude-sonnet-4-20250514                                                            400k tokens    $2.40  10:10:00
+  15  ✗ Bash  npm publish --tag next                                                                        exit 1  52 B
+         │ Exit code 1
+         │ npm error 403
+         │ forbidden
+         │ 2 more lines (--outputs)
+
+  17  claude-sonnet-4-20250514                                                              30 tokens  $0.0003  10:12:00
+      thinking, 7 words (--thinking)
+      The registry refuses the token.
+
+── turn 2 ─────────────────────────────────────────────────────────────────────────────────────── 1 response, $0.0025 ──
+  18  you                                                                                                       10:13:00
+      Ask for another token
+
+  19  claude-sonnet-4-20250514                                                           1.53k tokens  $0.0025  10:14:00
+      修复登录页面的超时问题 done
+
+Subagents that no call names:
+      subagent, 1 response, $0.0025                                                         llrem show 53ea1606/ag000003
+
+End. Next in shop: llrem show 53eb0000 (2025-08-06, a\u{1b}[2J\u{202e}b<script>alert(1)</script>&amp; \u{200b})
+");
+}
+
+#[test]
+fn what_is_folded_can_be_shown() {
+    let bench = bench();
+    let folded = stdout(&bench, &["show", "53ea"]);
+    assert!(
+        folded.contains("thinking, 7 words (--thinking)") && folded.contains("2 more lines (--outputs)"),
+        "{folded}"
+    );
+    assert!(!folded.contains("12 passed") && !folded.contains("no right"), "{folded}");
+    let open = stdout(&bench, &["show", "53ea", "--thinking", "--outputs"]);
+    assert!(open.contains("no right to publish") && open.contains("│ 12 passed") && open.contains("│ end"), "{open}");
+}
+
+#[cfg(unix)]
+#[test]
+fn text_is_escaped_on_a_terminal_and_comes_through_a_pager() {
+    let bench = bench();
+    let shown = screen(&bench, 80, "cat", &["show", LATER, "--outputs", "--color", "never"]);
+    assert!(!shown.contains(['\u{1b}', '\u{202e}', '\u{200b}']), "{shown:?}");
+    assert!(shown.contains("\\u{1b}[2J\\u{202e}b<script>"), "{shown}");
+    assert!(shown.lines().all(|line| line.chars().count() <= 80 || line.contains('│')), "{shown}");
+    assert!(
+        stdout(&bench, &["show", LATER]).contains(HOSTILE.trim_end_matches('\u{200b}').trim()),
+        "a pipe gets it as it is"
+    );
+    let paged = screen(&bench, 80, "sed s/^/>/", &["show", "53ea"]);
+    assert!(paged.lines().all(|line| line.starts_with('>')), "{paged}");
+    assert!(paged.contains("\u{1b}[31m✗"), "{paged}");
+    let alone = screen(&bench, 80, "/nowhere/pager", &["show", LATER]);
+    assert!(alone.contains("End. This is the newest session of shop."), "{alone}");
+}
+
+#[test]
+fn a_page_is_self_contained_and_escapes_texts() {
+    let bench = bench();
+    let page = bench.path().join("page.html");
+    for session in [SHOP, LATER] {
+        succeed(&mut llrem(&bench, &["show", session, "--html", page.to_str().unwrap()]));
+        let html = fs::read_to_string(&page).unwrap();
+        assert!(html.starts_with("<!DOCTYPE html>") && html.trim_end().ends_with("</html>"), "{html}");
+        assert!(html.contains("default-src 'none'; style-src 'sha256-"), "{html}");
+        for missing in ["<script", "src=", "href=", "http:", "\u{1b}", "\u{202e}", "style=\""] {
+            assert!(!html.contains(missing), "{missing}");
+        }
+    }
+    let html = fs::read_to_string(&page).unwrap();
+    assert!(html.contains("&lt;script&gt;alert(1)&lt;/script&gt;&amp;amp;"), "{html}");
+    let other = bench.path().join("other.html");
+    succeed(&mut llrem(&bench, &["show", "53ea", "-o", other.to_str().unwrap()]));
+    assert!(fs::read_to_string(&other).unwrap().contains("error_cascades, "));
+}
+
+#[test]
+fn rows_and_markdown_have_every_entry() {
+    let bench = bench();
+    let rows: Value = serde_json::from_str(&stdout(&bench, &["show", "53ea", "-f", "json"])).unwrap();
+    let rows = rows.as_array().unwrap();
+    let counted = bench.sql(&format!(
+        "select (select count(*) from messages where session_id = '{SHOP}') \
+         + (select count(*) from tool_calls where session_id = '{SHOP}') as n"
+    ));
+    assert_eq!(rows.len().to_string(), counted[0]);
+    let call = rows.iter().find(|row| row["tool"] == "Bash").unwrap();
+    assert_eq!(
+        (&call["command"], &call["output"], &call["kind"]),
+        (&json!("npm test"), &json!("12 passed"), &json!("tool_call"))
+    );
+    let markdown = stdout(&bench, &["show", "53ea", "-f", "markdown"]);
+    assert!(markdown.starts_with("# Publish the shop keep \\`main\\` as it is\n"), "{markdown}");
+    assert!(
+        markdown.contains("✗ Bash `npm publish --tag next` · ") && markdown.contains("> **!** error\\_cascades"),
+        "{markdown}"
+    );
+}
+
+#[test]
+fn a_session_without_messages_has_an_end() {
+    let bench = Bench::new();
+    let mut only = Transcript::new("aaaa0000-0000-4000-8000-000000000001", "2025-08-05T10:00:00Z");
+    only.prompt("hi");
+    bench.transcript("aaaa0000-0000-4000-8000-000000000001.jsonl", only.text());
+    succeed(&mut bench.etl());
+    let shown = stdout(&bench, &["show", "aaaa"]);
+    assert!(shown.contains("cost –") && shown.ends_with("End. This is the newest session of shop.\n"), "{shown}");
+}
+
+#[test]
+fn search_finds_all_words_of_a_record() {
+    let bench = bench();
+    let found = |arguments: &[&str]| stdout(&bench, &[&["search"], arguments].concat());
+    let shown = found(&["publish", "npm"]);
+    assert!(shown.starts_with("publish npm: 5 hits in 1 session\n"), "{shown}");
+    assert!(shown.contains("reply: I will run the tests before I publish it to npm."), "{shown}");
+    assert!(found(&["npm publish"]).contains("4 hits in 1 session"), "a phrase");
+    assert!(found(&["ublish"]).starts_with("No hits for ublish in 2 sessions."), "not within a word");
+    assert!(found(&["登录"]).contains("--at "), "within a text without spaces");
+    assert!(found(&["-e", "npm (test|pack)"]).contains("command: npm test"));
+    assert!(found(&["PASSED"]).contains("output: 12 passed"));
+    assert!(found(&["right", "token"]).contains("thinking: The token has no right to publish."));
+    assert!(found(&["none", "--project", "shop"]).contains("in 1 subagent\n"));
+    assert!(found(&["npm", "--since", "2025-08-06"]).starts_with("No hits for npm in 1 session."));
+    assert!(found(&["npm", "--until", "2025-08-05", "--agent", "claude-code"]).contains("6 hits in 1 session"));
+    assert!(found(&["npm", "--agent", "codex"]).starts_with("No hits"));
+    assert!(refused(&bench, &["search", "-e", "npm ("]).starts_with("exit 2\n"));
+    assert!(refused(&bench, &["search", "npm", "--project", "sho"]).starts_with("exit 2\n"));
+    assert!(refused(&bench, &["search", " "]).starts_with("exit 2\n"));
+    let several = found(&["npm", "--hits", "3"]);
+    assert_eq!(several.matches("npm").count(), 4, "the heading and three hits: {several}");
+    let rows: Value = serde_json::from_str(&found(&["npm", "--hits", "2", "-f", "json"])).unwrap();
+    assert_eq!(
+        (rows.as_array().unwrap().len(), &rows[0]["hits"], &rows[0]["session_id"]),
+        (2, &json!(6), &json!(SHOP))
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn search_at_80_and_120_columns() {
+    let bench = bench();
+    insta::assert_snapshot!(screen(&bench, 80, "cat", &["search", "npm", "publish", "--color", "never"]), @r#"
+npm publish: 5 hits in 1 session
+
+Publish the shop keep `main` as it is
+  2025-08-05  shop  claude-code  $9.61  5 hits       llrem show 53ea1606 --at 15
+  command: npm publish --tag next
+
+llrem search "npm publish"   the phrase   -e REGEX   --since --project --agent
+"#);
+    insta::assert_snapshot!(screen(&bench, 120, "cat", &["search", "done", "--color", "never"]), @r"
+done: 1 hit in 1 session
+
+Publish the shop keep `main` as it is
+  2025-08-05  shop  claude-code  $9.61  1 hit                            llrem show 53ea1606 --at 19
+  reply: 修复登录页面的超时问题 done
+");
+    let hostile = screen(&bench, 80, "cat", &["search", "alert", "--color", "never"]);
+    assert!(
+        hostile.contains("<script>alert(1)") && !hostile.contains(['\u{1b}', '\u{202e}', '\u{200b}']),
+        "{hostile:?}"
+    );
+    assert!(screen(&bench, 80, "cat", &["search", "alert"]).contains("\u{1b}[1;33malert\u{1b}[0m"));
+    let long = screen(&bench, 80, "cat", &["search", "long", "--color", "never"]);
+    assert!(long.lines().all(|line| line.chars().count() <= 80), "{long}");
+}
