@@ -109,7 +109,8 @@ def repository(command, output, status):
         if words[0] == "git" and rest:
             asked = asked_of_git(rest)
             if asked in ("commit", "amend", "cherry_pick", "revert", "merge"):
-                is_done = commits or is_quiet or re.search(r"files? changed|^Fast-forward|^Merge made", output, re.M)
+                is_told = re.search(r"files? changed|^Fast-forward|^Merge made", output, re.M) and not NOTHING.search(output)
+                is_done = commits or is_quiet or is_told
                 is_committed |= bool(is_done)
             elif asked == "push":
                 is_done = is_pushed = bool(pushes) or is_quiet and "rejected]" not in output
