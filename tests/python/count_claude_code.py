@@ -352,9 +352,9 @@ class Calls:
             tool, given = self.asked.get(key, (None, None))
             output = self.outputs.get(key, "")
             told = self.told.get(key)
-            is_running = isinstance(told, dict) and bool(told.get("backgroundTaskId"))
+            is_open = isinstance(told, dict) and bool(told.get("backgroundTaskId"))
             if tool in ("Bash", "PowerShell") and isinstance(given, dict):
-                yield given.get("command"), output, how, is_running
+                yield given.get("command"), output, how, is_open
 
     def lines(self):
         """Lines added and removed by the calls that ended well."""

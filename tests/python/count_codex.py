@@ -472,8 +472,8 @@ class Call:
         return self.event if self.event and self.by_text not in ("rejected", "interrupted") else self.by_text
 
     def shell(self):
-        is_running = bool(re.search(r"^Process running with session ID", self.output, re.M))
-        return self.command, self.output, self.status(), is_running
+        is_open = bool(re.search(r"^Process running with session ID", self.output, re.M))
+        return self.command, self.output, self.status(), is_open
 
 
 def calls_of(found):

@@ -7,7 +7,7 @@ WORDS = (
     ("rate_limit", r"rate[ _]?limit|too[ _]many[ _]requests|\b429\b|throttl"),
     ("overloaded", r"overloaded|\b529\b|capacity"),
     ("context_window", r"prompt is too long|context[ _](window|length)|maximum context|token limit|too many tokens"),
-    ("auth", r"authenti|api[ _]?key|\blog ?in\b|unauthori[sz]ed|\b401\b|\b403\b|permission_error|forbidden"),
+    ("auth", r"auth(?!or)|api[ _]?key|\blog ?in\b|unauthori[sz]ed|\b401\b|\b403\b|permission_error|forbidden"),
     ("network", r"connection|network|timed?[ _-]?out|socket|stream (was )?(disconnected|closed)|econn|enotfound|fetch failed|dns|terminated"),
     ("server", r"internal[ _]?(server[ _]?)?error|server[ _]error|bad gateway|service unavailable|\b50[0-4]\b"),
     ("invalid_request", r"invalid[ _]request|bad[ _]request|\b400\b|\b404\b|\b422\b|not[ _]found"),

@@ -95,8 +95,9 @@ def asked_of_git(words):
     return {"am": "commit", "cherry-pick": "cherry_pick"}.get(verb, verb)
 
 
-def repository(command, output, status):
-    """(operations, sha, branch, pull request) of a call; nothing of one that did not succeed."""
+def repository(command, output, status, is_open=False):
+    """(operations, sha, branch, pull request) of a call; nothing of one that did not succeed. It is open if its exit code is not
+    known."""
     if status != "ok":
         return [], None, None, None
     found, operations = programs(command), []
@@ -105,7 +106,7 @@ def repository(command, output, status):
     is_committed = is_pushed = is_rebased = is_asked = False
     for place, (_, words) in enumerate(found):
         rest = subcommand(words)
-        is_quiet = not NOTHING.search(output) and not is_piped(found, place)  # then the exit code says that it happened
+        is_quiet = not is_open and not NOTHING.search(output) and not is_piped(found, place)  # the exit code says it
         if words[0] == "git" and rest:
             asked = asked_of_git(rest)
             if asked in ("commit", "amend", "cherry_pick", "revert", "merge"):
@@ -117,7 +118,7 @@ def repository(command, output, status):
             elif asked == "rebase":
                 is_done = is_rebased = bool(rebases) or is_quiet
             else:
-                is_done = asked == "tag" and not NOTHING.search(output)
+                is_done = asked == "tag" and is_quiet
             operations += [asked] if asked and is_done else []
         elif words[0] in ("gh", "glab") and rest[:1] in (["pr"], ["mr"]) and not NO_ACT.intersection(rest):
             asked = REQUESTS.get((rest[1:] or [""])[0])
@@ -238,11 +239,11 @@ def unittest(match):
     return int(match[1]) - failed - skipped, failed
 
 
-def tests(command, output, status, is_running=False):
-    """(outcome, passed, failed) of a call that runs tests; None of one that runs none."""
+def tests(command, output, status, is_open=False):
+    """(outcome, passed, failed) of a call that runs tests; None of one that runs none, or was not run."""
     found = programs(command)
     places = [place for place, (_, words) in enumerate(found) if is_test(words)]
-    if not places or status == "rejected":
+    if not places or status in ("rejected", "pending"):
         return None
     output = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", output)
     known = ends(output)
@@ -252,7 +253,7 @@ def tests(command, output, status, is_running=False):
         return outcome, sum(passed) if passed else None, sum(failed) if failed else None
     last = places[-1]
     is_last = last == len(found) - 1 or "pipefail" in command and all(one[0] in ("|", "|&") for one in found[last + 1:])
-    if status not in ("ok", "error") or is_running or not is_last:
+    if status not in ("ok", "error") or is_open or not is_last:
         return "unknown", None, None
     if status == "ok":
         return "passed", None, None
@@ -263,13 +264,9 @@ def tests(command, output, status, is_running=False):
 # ---------------------------------------------------------------- columns
 
 def columns(calls):
-    """The columns of shell calls for the script's output; each call is (command, output, status), or None."""
-    calls = [call for call in calls if call and isinstance(call[0], str)]
-    return made([(repository(*call[:3]), tests(*call)) for call in calls])
-
-
-def made(facts):
-    repositories, runs = [one for one, _ in facts], [run or (None, None, None) for _, run in facts]
+    """The columns of shell calls for the script's output; each call is (command, output, status, is open)."""
+    calls = [call for call in calls if isinstance(call[0], str)]
+    repositories, runs = [repository(*call) for call in calls], [tests(*call) or (None, None, None) for call in calls]
     return rows.tally("tool_calls.git_operations", [one for operations, *_ in repositories for one in operations]) \
         | rows.tally("tool_calls.commit_sha", [one[1] for one in repositories]) \
         | rows.tally("tool_calls.git_branch", [one[2] for one in repositories]) \
