@@ -85,7 +85,7 @@ impl Rows {
     }
 }
 
-/// Counts the rows by the value of a text column, or counts and adds the values of a column of numbers.
+/// Counts the rows by the value of a text column, each element of a list, or counts and adds the values of a column of numbers.
 fn values_of(rows: &[Value], column: &str, is_measured: bool) -> BTreeMap<String, i64> {
     let values = || rows.iter().map(|row| &row[column]).filter(|value| !value.is_null());
     if is_measured {
@@ -94,7 +94,8 @@ fn values_of(rows: &[Value], column: &str, is_measured: bool) -> BTreeMap<String
         return [("count".to_owned(), values().count() as i64), ("sum".to_owned(), sum)].into();
     }
     let mut count = BTreeMap::new();
-    for value in values() {
+    let elements = values().flat_map(|value| value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice));
+    for value in elements {
         *count.entry(value.as_str().unwrap_or_default().to_owned()).or_default() += 1;
     }
     count

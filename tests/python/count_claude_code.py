@@ -20,8 +20,10 @@ import threading
 import urllib.parse
 
 import edits
+import failures
 import lines
 import rows
+import shell
 
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.I)
 START = re.compile(r'\{"(?:parentUuid|type|uuid)"')  # how a record begins
@@ -114,7 +116,8 @@ class Line:
         self.request = text(record.get("requestId"))
         self.sidechain = record.get("isSidechain") is True
         self.told = {"usage.reasoning_effort": text(record.get("effort")), "usage.skill": text(record.get("attributionSkill")),
-                     "usage.requested_model": text(record.get("requestedModel")), "usage.cache_miss_reason": missed(message)}
+                     "usage.requested_model": text(record.get("requestedModel")), "usage.cache_miss_reason": text(missed(message).get("type")),
+                     "usage.cache_missed_tokens": count(missed(message).get("cache_missed_input_tokens"))}
         self.stopped = text(message.get("stop_reason")) is not None
         self.advisor = advisor(record, usage)
 
@@ -123,7 +126,7 @@ def missed(message):
     """Why cached input was not used."""
     diagnostics = message.get("diagnostics")
     reason = diagnostics.get("cache_miss_reason") if isinstance(diagnostics, dict) else None
-    return text(reason.get("type")) if isinstance(reason, dict) else None
+    return reason if isinstance(reason, dict) else {}
 
 
 def advisor(record, usage):
@@ -250,6 +253,21 @@ def modes(records):
     return found
 
 
+def errors(records):
+    """Why each request failed: those that were tried again, and those that the session shows."""
+    found = {}
+    for record in records:
+        said = "\n".join(block.get("text") or "" for block in blocks(record))
+        name, status = record.get("error"), record.get("apiErrorStatus")
+        if record.get("type") == "system" and record.get("subtype") == "api_error":
+            name = name if isinstance(name, dict) else {}
+            said, status, name = json.dumps(name), name.get("status"), None
+        elif record.get("type") != "assistant" or record.get("isApiErrorMessage") is not True:
+            continue
+        found.setdefault(text(record.get("uuid")) or id(record), failures.reason(said, name, status))
+    return found
+
+
 def times(records):
     """The recorded durations of turns, compactions and slowest hooks. Milliseconds."""
     found = {}
@@ -328,10 +346,15 @@ class Calls:
     def statuses(self):
         return (self.ended | self.results).values()
 
-    def commits(self):
-        """The hash of the last commit of each call that made one."""
+    def shells(self):
+        """Commands with their output, and how they ended."""
         for key, how in (self.ended | self.results).items():
-            yield commit(how, self.asked.get(key, (None, None)), self.outputs.get(key, ""))
+            tool, given = self.asked.get(key, (None, None))
+            output = self.outputs.get(key, "")
+            told = self.told.get(key)
+            is_open = isinstance(told, dict) and bool(told.get("backgroundTaskId"))
+            if tool in ("Bash", "PowerShell") and isinstance(given, dict):
+                yield given.get("command"), output, how, is_open
 
     def lines(self):
         """Lines added and removed by the calls that ended well."""
@@ -355,21 +378,6 @@ def asked_for(tool, given):
     if tool == "Bash" and isinstance(given, dict) and isinstance(given.get("command"), str):
         return edits.of_command(given["command"])
     return edits.of_arguments(given) if tool in ("Edit", "MultiEdit") else None
-
-
-COMMITS = re.compile(r"\bgit\b[^|;&\n]*\s(commit|cherry-pick|revert|merge|am)(\s|$)")
-COMMIT = re.compile(r"^\[[^\]\n]+ ([0-9a-f]{7,40})\] ", re.M)
-
-
-def commit(how, asked, output):
-    """The hash of the last commit that a shell call made."""
-    tool, given = asked
-    command = given.get("command") if isinstance(given, dict) else None
-    if how != "ok" or tool != "Bash" or not isinstance(command, str):
-        return None
-    command = re.sub(r"<<-?\s*'?(\w+)'?.*?^\s*\1\b", "", command, flags=re.S | re.M)
-    made = COMMIT.findall(output) if COMMITS.search(command) and not command.startswith(("grep", "rg", "echo")) else []
-    return made[-1] if made else None
 
 
 # ---------------------------------------------------------------- the old database
@@ -414,12 +422,15 @@ def total(home):
     keep = []  # keeps every record alive, so that id() stays unique
     responses = collections.defaultdict(list)
     in_files = set()
-    written, calls = [], Calls()
+    written, calls, entrypoints = [], Calls(), {}
     for root in roots:
         for path in sorted(transcripts(root)):
             transcript = list(records_of(path))
             calls.add(transcript)
             written += transcript
+            if any(record.get("type") in ("user", "assistant") for record in transcript):
+                known = (text(record.get("entrypoint")) for record in transcript)
+                entrypoints.setdefault(os.path.basename(path), next((one for one in known if one), None))
             for record in transcript:
                 record = told_by(record) or record
                 keep.append(record)
@@ -459,10 +470,14 @@ def total(home):
     for column in ("usage.reasoning_effort", "usage.skill", "usage.requested_model", "usage.cache_miss_reason"):
         known = [next((line.told[column] for line in copies if line.told[column]), None) for copies in responses.values()]
         told |= rows.tally(column, known)
+    known = [next((line.told["usage.cache_missed_tokens"] for line in copies), None) for copies in responses.values()]
+    told |= rows.measured("usage.cache_missed_tokens", known)
+    told |= rows.tally("sessions.entrypoint", entrypoints.values())
+    told |= rows.tally("messages.error_type", errors(written).values())
     told |= rows.tally("messages.permission_mode", modes(written).values())
     told |= rows.measured("messages.duration_ms", times(written).values())
     return by_model | rows.counted(found, calls.statuses()) | edits.sums(calls.lines()) | told \
-        | rows.tally("tool_calls.commit_sha", calls.commits())
+        | shell.columns(calls.shells())
 
 
 def main():

@@ -8,8 +8,9 @@ Prints JSON {model: {"responses": n, "input_tokens": n, ...}, "messages": {...},
 called "null". Replies are not counted: nothing in the files says which items are of one response.
 """
 import collections
-import glob
 import concurrent.futures
+import datetime
+import glob
 import io
 import json
 import math
@@ -20,8 +21,10 @@ import sys
 import threading
 
 import edits
+import failures
 import lines
 import rows
+import shell
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-([0-9a-f])[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", re.I)
 START = re.compile(r'\{"(?:timestamp|type|id|ordinal)"')  # how a record begins
@@ -149,10 +152,18 @@ def limits(told):
         window = told.get(name) if isinstance(told.get(name), dict) else {
             "used_percent": told.get(name + "_used_percent"), "window_minutes": told.get(name + "_window_minutes")}
         if isinstance(window.get("used_percent"), (int, float)) and isinstance(window.get("window_minutes"), int):
-            windows.append((window["window_minutes"], window["used_percent"]))
-    short = max((one for one in windows if one[0] < 1440), default=(None, None))
-    long = max((one for one in windows if one[0] >= 1440), default=(None, None))
-    return {"plan": text(told.get("plan_type")), "short": short[1], "long": long[1], "minutes": long[0]}
+            windows.append((window["window_minutes"], window["used_percent"], moment(window.get("resets_at"))))
+    short = max((one for one in windows if one[0] < 1440), default=(None, None, None))
+    long = max((one for one in windows if one[0] >= 1440), default=(None, None, None))
+    return {"plan": text(told.get("plan_type")), "short": short[1], "short_end": short[2], "long": long[1],
+            "long_end": long[2], "minutes": long[0]}
+
+
+def moment(seconds):
+    """Seconds since 1970 as the lake shows a time."""
+    if not isinstance(seconds, int):
+        return None
+    return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 # ---------------------------------------------------------------- one rollout
@@ -188,14 +199,19 @@ class Rollout:
                 kept.append(response)
         return kept
 
+    def times_turns(self):
+        """False for versions whose own turns do not tell their time."""
+        version = [int(part) if part.isdigit() else 0 for part in (text(self.meta.get("cli_version")) or "").split(".")]
+        return version[:2] >= [0, 100]
+
     def read(self):
         owner = "own" if not self.is_child else "copied" if self.own_from is not None else "unclear"
         is_child, began, origin = self.is_child, born(self.thread), None
         is_fork = text(self.meta.get("forked_from_id")) is not None
-        version = [int(part) if part.isdigit() else 0 for part in (text(self.meta.get("cli_version")) or "").split(".")]
-        times_turns = version[:2] >= [0, 100]  # before, own turns do not tell their time
+        times_turns = self.times_turns()
         held = None  # the last response that a total told
         effort, window, facts, told = None, None, {}, {}
+        of_turn = []  # the facts of the turn's responses
         model, total, last, seen_turn, recorded, seen = None, None, None, False, False, collections.Counter()
         for number, record in self.lines:
             facts.update(told)  # limits are of the last response before them
@@ -234,6 +250,7 @@ class Rollout:
                         owner = "own"
                     elif is_child:
                         owner = "copied"
+                of_turn = [] if event else of_turn
                 if event:
                     recorded = False
                 elif owner != "copied":
@@ -257,6 +274,7 @@ class Rollout:
                             yield held
                         same = held and held[3][:5] == usage[:5]
                         facts = held[2][1] if same else {"effort": effort, "window": window}
+                        of_turn += [] if same else [facts]
                         held = None  # or the total of the same response stood before its record
                         yield (self.thread, "response", name), True, (model, facts), usage
             elif event == "token_count" and isinstance(payload.get("info"), dict):
@@ -282,7 +300,11 @@ class Rollout:
                 if held:
                     yield held
                 facts = {"effort": effort, "window": window}
+                of_turn.append(facts)
                 held = (thread, name, seen[name]), owner == "own", (model, facts), step
+            elif event in ("task_complete", "turn_complete") and owner != "copied" and of_turn:
+                of_turn[0]["first_token"] = payload.get("time_to_first_token_ms")
+                of_turn = []
         facts.update(told)
         if held:
             yield held
@@ -325,14 +347,17 @@ def own_part(rollout, by_thread):
             return found[place:]
         if kind == "turn_context" or payload.get("type") in ("task_started", "turn_started"):
             turn = born(text(payload.get("turn_id")))
-            if began is not None and turn is not None and turn >= began:
+            if began is not None and turn is not None and turn >= began and rollout.times_turns():
                 return found[place:]
     origin = text(rollout.meta.get("forked_from_id")) or text(rollout.meta.get("parent_thread_id")) or (others or [None])[0]
     mine = [one for one in found if one[1] != "session_meta"]
     theirs = [one[1:] for one in payloads(by_thread[origin]) if one[1] != "session_meta"] if origin in by_thread else []
-    same = next((place for place, (one, other) in enumerate(zip(mine, theirs)) if one[1:] != other),
-                min(len(mine), len(theirs)))
-    return mine[same:]
+    start = 0  # an old version leaves out some of what it copies
+    for place, one in enumerate(mine):
+        if one[1:] not in theirs[start:]:
+            return mine[place:]
+        start = theirs.index(one[1:], start) + 1
+    return []
 
 
 def said(content):
@@ -345,19 +370,54 @@ def said(content):
 
 
 def prompts(found, is_child):
-    """The texts of the prompts: those of events, or the messages of the person if no event tells of any."""
+    """Places and texts of the prompts: those of events, or the messages of the person if no event tells of any."""
     told, completed, written, given = [], [], [], []
-    for _, kind, payload in found:
+    for place, (_, kind, payload) in enumerate(found):
         item, what = table(payload.get("item")), payload.get("type")
         if kind == "event_msg" and what == "user_message":
-            told.append(said(payload.get("message")))
+            told.append((place, said(payload.get("message"))))
         elif kind == "event_msg" and what == "item_completed" and item.get("type") == "UserMessage":
-            completed.append(said(item.get("content")))
+            completed.append((place, said(item.get("content"))))
         elif kind == "response_item" and what in (None, "message") and payload.get("role") == "user":
-            written.append(said(payload.get("content")))
+            written.append((place, said(payload.get("content"))))
         elif kind == "response_item" and what == "agent_message" and is_child:
-            given.append(said(payload.get("content")))
-    return (told or completed or [words for words in written if not words.startswith(INJECTED)]) + given
+            given.append((place, said(payload.get("content"))))
+    return (told or completed or [one for one in written if not one[1].startswith(INJECTED)]) + given
+
+
+def modes(found, asked):
+    """The approval policy and sandbox of each prompt: of the context in its turn, which old versions write after it."""
+    for place, _ in asked:
+        after = []
+        for _, kind, payload in found[place + 1:]:
+            if payload.get("type") in ("task_started", "turn_started", "user_message"):
+                break
+            after += [payload] if kind == "turn_context" else []
+        before = [payload for _, kind, payload in found[:place] if kind == "turn_context"]
+        context = (after[:1] or before[-1:] or [{}])[0]
+        sandbox = context.get("sandbox_policy")
+        sandbox = sandbox.get("mode") or sandbox.get("type") if isinstance(sandbox, dict) else sandbox
+        parts = [part for part in (context.get("approval_policy"), sandbox) if text(part)]
+        yield "/".join(parts) or None
+
+
+def endings(found):
+    """Recorded durations of turns, and why turns failed: an event's error is not told again by the turn's end."""
+    durations, errors, last = [], [], None
+    for _, kind, payload in found:
+        event = payload.get("type") if kind == "event_msg" else None
+        if event in ("task_complete", "turn_complete", "turn_aborted") and isinstance(payload.get("duration_ms"), int):
+            durations.append(payload["duration_ms"])
+        if event in ("task_started", "turn_started"):
+            last = None
+        error = payload if event == "error" else payload.get("error") if event in ("task_complete", "turn_complete") else None
+        if error and not (event != "error" and last):
+            error = error if isinstance(error, dict) else {"message": error}
+            inner = table(error.get("error"))
+            last = text(error.get("message")) or text(inner.get("message"))
+            info = error.get("codex_error_info") or inner.get("kind")
+            errors.append(failures.reason(last, json.dumps(info) if info else None))
+    return durations, errors
 
 
 def changed(changes):
@@ -382,14 +442,42 @@ def asked_for(payload):
         pass
     if payload.get("name") == "apply_patch":
         return edits.of_arguments(given)
-    command = table(given).get("command") or table(given).get("cmd") or table(payload.get("action")).get("command")
-    command = command[2] if isinstance(command, list) and len(command) > 2 and command[1] in ("-c", "-lc") else command
-    command = " ".join(map(str, command)) if isinstance(command, list) else command
-    return edits.of_command(command) if isinstance(command, str) else None
+    command = run(payload)
+    return edits.of_command(command) if command else None
 
 
-def statuses(found):
-    """How each tool call ended, and the lines that it changed, in order."""
+def run(payload):
+    """The shell command of a call."""
+    given = payload.get("input") or payload.get("arguments")
+    try:
+        given = json.loads(given) if isinstance(given, str) else given
+    except ValueError:
+        pass
+    return line(table(given).get("command") or table(given).get("cmd") or table(payload.get("action")).get("command"))
+
+
+def line(command):
+    if isinstance(command, list):
+        command = command[2] if len(command) > 2 and command[1] in ("-c", "-lc") else " ".join(map(str, command))
+    return text(command)
+
+
+class Call:
+    """A tool call: how it ended by its result and by an event, the lines that it changed, its command and output."""
+
+    def __init__(self, by_text="", edit=None, command=None):
+        self.by_text, self.event, self.edit, self.command, self.output = by_text, None, edit, command, ""
+
+    def status(self):
+        return self.event if self.event and self.by_text not in ("rejected", "interrupted") else self.by_text
+
+    def shell(self):
+        is_open = bool(re.search(r"^Process running with session ID", self.output, re.M))
+        return self.command, self.output, self.status(), is_open
+
+
+def calls_of(found):
+    """The tool calls, in order."""
     calls = {}
     for number, kind, payload in found:
         what, item = payload.get("type"), table(payload.get("item"))
@@ -397,20 +485,35 @@ def statuses(found):
         last = max((key for key in calls if key[0] == name), key=lambda key: key[1], default=(name, number))
         if kind == "response_item" and what in CALLS:
             whole = what in ("web_search_call", "local_shell_call", "image_generation_call")
-            calls[name, number] = [STATES.get(payload.get("status"), "pending") if whole else "pending", None, asked_for(payload)]
+            state = STATES.get(payload.get("status"), "pending") if whole else "pending"
+            calls[name, number] = Call(state, asked_for(payload), run(payload))
         elif kind == "response_item" and what in ("function_call_output", "custom_tool_call_output"):
-            calls.setdefault(last, ["", None, None])[0] = ended(payload.get("output"))
+            call = calls.setdefault(last, Call())
+            call.by_text, call.output = ended(payload.get("output")), printed(payload.get("output"))
         elif kind == "response_item" and what == "tool_search_output":
-            calls.setdefault(last, ["", None, None])[0] = "ok"
+            calls.setdefault(last, Call()).by_text = "ok"
         elif kind == "event_msg" and what in ("exec_command_end", "patch_apply_end", "mcp_tool_call_end") and last in calls:
-            calls[last][1] = told_end(payload)
-            calls[last][2] = changed(payload.get("changes")) or calls[last][2]
+            call = calls[last]
+            call.event = told_end(payload)
+            call.edit = changed(payload.get("changes")) or call.edit
+            call.output = call.output or text(payload.get("aggregated_output")) or ""
         elif what == "item_completed" and item.get("type") in ("CommandExecution", "FileChange", "McpToolCall"):
             last = max((key for key in calls if key[0] == item.get("id")), key=lambda key: key[1], default=None)
-            call = calls.setdefault(last or (item.get("id"), number), [STATES.get(item.get("status"), "pending"), None, None])
-            call[2] = changed(item.get("changes")) or call[2]
-    return [(event if event and by_text not in ("rejected", "interrupted") else by_text, edit)
-            for by_text, event, edit in calls.values()]
+            state = STATES.get(item.get("status"), "pending")
+            call = calls.setdefault(last or (item.get("id"), number), Call(state, None, line(item.get("command"))))
+            call.edit = changed(item.get("changes")) or call.edit
+            call.output = call.output or text(item.get("aggregated_output")) or ""
+    return calls.values()
+
+
+def printed(output):
+    """What a command printed, by the text of its result."""
+    words = said(output)
+    try:
+        inner = json.loads(words)
+    except ValueError:
+        inner = None
+    return text(table(inner).get("output")) or words
 
 
 STATES = {"completed": "ok", "failed": "error", "incomplete": "error", "declined": "rejected"}
@@ -479,6 +582,15 @@ def typed_alone(root, sessions, known):
 
 # ---------------------------------------------------------------- all together
 
+def entrypoint(meta):
+    """What started a thread."""
+    return text(meta.get("source")) or text(meta.get("originator"))
+
+
+def has_messages(part):
+    return any(kind in ("response_item", "compacted") or payload.get("type") == "user_message" for _, kind, payload in part)
+
+
 def total(home):
     homes = [os.path.join(home, ".codex"), *glob.glob(os.path.join(home, ".openclaw/agents/*/agent/codex-home"))]
     found = sorted((place, -os.path.getsize(path), path) for root in homes for place, path in rollouts(root))
@@ -503,21 +615,32 @@ def total(home):
              "cache_write_1h_tokens", "output_tokens"]
     by_model = {model: {name: models[model][name] for name in order} for model in sorted(models)}
     parts = [(own_part(rollout, by_thread), rollout.is_child) for rollout in by_thread.values()]
+    started = [entrypoint(rollout.meta) for rollout, (part, _) in zip(by_thread.values(), parts) if has_messages(part)]
     for root in homes:
         of_root = documents(root)
         parts += [(items, False) for items in of_root.values()]
         by_thread |= of_root
-    typed = [words for part, is_child in parts for words in prompts(part, is_child)]
+    asked = [(part, prompts(part, is_child)) for part, is_child in parts]
+    typed = [words for _, found in asked for _, words in found]
     typed += [words for root in homes for words in typed_alone(root, by_thread, set(typed))]
-    calls = [one for part, _ in parts for one in statuses(part)]
+    calls = [one for part, _ in parts for one in calls_of(part)]
+    ends = [endings(part) for part, _ in parts]
     facts = [facts for (_, facts), _ in responses.values()]
-    return by_model | rows.counted(["prompt"] * len(typed), [how for how, _ in calls], ["prompt"]) \
-        | edits.sums(edit for how, edit in calls if how == "ok") \
+    return by_model | rows.counted(["prompt"] * len(typed), [call.status() for call in calls], ["prompt"]) \
+        | edits.sums(call.edit for call in calls if call.status() == "ok") \
+        | shell.columns(call.shell() for call in calls) \
+        | rows.tally("messages.permission_mode", [mode for found in asked for mode in modes(*found)]) \
+        | rows.measured("messages.duration_ms", [one for durations, _ in ends for one in durations]) \
+        | rows.tally("messages.error_type", [one for _, errors in ends for one in errors]) \
+        | rows.tally("sessions.entrypoint", started) \
+        | rows.measured("usage.time_to_first_token_ms", [fact.get("first_token") for fact in facts]) \
         | rows.tally("usage.reasoning_effort", [fact.get("effort") for fact in facts]) \
         | rows.measured("usage.context_window", [fact.get("window") for fact in facts]) \
         | rows.tally("usage.plan", [fact.get("plan") for fact in facts]) \
         | rows.measured("usage.limit_short_percent", [fact.get("short") for fact in facts]) \
         | rows.measured("usage.limit_long_percent", [fact.get("long") for fact in facts]) \
+        | rows.tally("usage.limit_short_resets_at", [fact.get("short_end") for fact in facts]) \
+        | rows.tally("usage.limit_long_resets_at", [fact.get("long_end") for fact in facts]) \
         | rows.measured("usage.limit_long_minutes", [fact.get("minutes") for fact in facts])
 
 

@@ -17,7 +17,9 @@ import sys
 import urllib.parse
 
 import edits
+import failures
 import rows
+import shell
 
 KINDS = ("input_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens", "output_tokens")
 
@@ -260,13 +262,14 @@ def calls(session):
                 told = [(name, numbers, cost)]
         for place, (part, numbers, cost) in enumerate(told):
             print_of = (created, provider, model, place, numbers)
-            yield (name, part), print_of if created and sum(numbers) else None, cost, model, numbers
+            effort = data.get("variant") or asked.get("variant")
+            yield (name, part), print_of if created and sum(numbers) else None, cost, model, numbers, effort
 
 
 def total(home):
-    owners, result = {}, {}
+    owners, result, efforts = {}, {}, []
     for session in sorted(home.sessions.values(), key=Session.order):
-        for _, fingerprint, cost, model, numbers in calls(session):
+        for _, fingerprint, cost, model, numbers, effort in calls(session):
             if fingerprint is not None:
                 earlier = owners.setdefault(fingerprint, [])
                 if any(name != session.name and cost in (0, paid) for name, paid in earlier):
@@ -276,7 +279,8 @@ def total(home):
             row["responses"] += 1
             for kind, value in zip(KINDS, numbers):
                 row[kind] += value
-    return result
+            efforts.append(effort)
+    return result | rows.tally("usage.reasoning_effort", efforts)
 
 
 # ---------------------------------------------------------------- messages and tool calls
@@ -311,6 +315,32 @@ def kind(data, parts, before):
     error = child(data, "error") or child(child(data, "metadata"), "error")
     is_failed = error and not said(data, parts) and "tool" not in types
     return "other" if error.get("name") == "MessageAbortedError" or is_failed else "reply"
+
+
+def errors(data, parts, one):
+    """Why requests failed: those that were tried again, and the one that a message is the answer of."""
+    told = [child(part, "error") for part in parts if part.get("type") == "retry"]
+    error = child(data, "error") or child(child(data, "metadata"), "error")
+    is_answer = data.get("role") == "assistant" and data.get("summary") is not True and one == "other"
+    if is_answer and error and error.get("name") != "MessageAbortedError":
+        told.append(error)
+    for error in told:
+        inner = child(error, "data")
+        words = inner.get("message") or error.get("message") or ""
+        yield failures.reason(str(words), error.get("name") or error.get("type"), inner.get("statusCode"))
+
+
+def shelled(part, how):
+    """A command with its output, and how it ended."""
+    state = child(part, "state")
+    meta, given = child(state, "metadata") or child(state, "structured"), child(state, "input")
+    if (part.get("tool") or part.get("name")) not in ("bash", "shell"):
+        return None, "", how
+    output = state.get("output") if isinstance(state.get("output"), str) else meta.get("output")
+    if not isinstance(output, str):
+        content = state.get("content") if isinstance(state.get("content"), list) else []
+        output = "\n".join(str(one.get("text")) for one in content if isinstance(one, dict))
+    return given.get("command"), output, how, how == "ok" and number(meta.get("exit")) is None
 
 
 def status(part, is_aborted):
@@ -370,6 +400,7 @@ def go_messages(connection):
 def spoken(home, tasks=()):
     """Kinds of messages and statuses of calls. What a fork copied is its origin's; what Kilo Code moved here, its task's."""
     owners, kinds, statuses, changed = {}, list(home.kinds), list(home.statuses), []
+    failed, modes, commands = [], [], []
     for session in sorted(home.sessions.values(), key=Session.order):
         before, compacted = None, False
         for name, (data, parts) in sorted(session.messages.items(), key=lambda item: moment(child(item[1][0], "time").get("created")) or 0):
@@ -388,12 +419,17 @@ def spoken(home, tasks=()):
             if one == "prompt":
                 before, compacted = said(data, found), False
             kinds.append(one)
+            failed += errors(data, found, one)
+            modes += [data.get("agent") or data.get("mode")] if one == "prompt" else []
             is_aborted = child(data, "error").get("name") == "MessageAbortedError"
             statuses += [status(part, is_aborted) for part in found if part.get("type") in ("tool", "tool-invocation")]
             changed += [edited(part) for part in found if part.get("type") == "tool" and status(part, is_aborted) == "ok"]
+            commands += [shelled(part, status(part, is_aborted)) for part in found if part.get("type") == "tool"]
             if data.get("role") == "shell":
                 statuses.append("ok")
-    return rows.counted(kinds, statuses) | edits.sums(changed)
+                commands.append((data.get("command"), str(data.get("output") or ""), "ok", True))
+    return rows.counted(kinds, statuses) | edits.sums(changed) | shell.columns(commands) \
+        | rows.tally("messages.error_type", failed) | rows.tally("messages.permission_mode", modes)
 
 
 def databases(root, programs):

@@ -17,8 +17,10 @@ import re
 import sys
 
 import edits
+import failures
 import lines
 import rows
+import shell
 
 START = re.compile(r'\{"type"')  # how a record begins
 ORDER = ["responses", "input_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens",
@@ -117,8 +119,8 @@ def is_mirror(message):
         message.get("provider") == "openclaw" and message.get("model") in mirrors)
 
 
-def calls(entry, billed=lambda message: True, spoken=None):
-    """The model calls of an entry: (what, model, tokens)."""
+def calls(entry, billed=lambda message: True, spoken=None, effort=None):
+    """The model calls of an entry: (what, model, tokens, columns)."""
     message = entry.get("message")
     kind = entry.get("type")
     if kind == "message" and isinstance(message, dict):
@@ -127,12 +129,14 @@ def calls(entry, billed=lambda message: True, spoken=None):
             return
         if message.get("role") == "assistant" and billed(message):
             model = text(message.get("responseModel")) or text(message.get("model")) or spoken
-            yield "reply", model, tokens(usage, text(message.get("api")), text(message.get("provider")))
+            yield "reply", model, tokens(usage, text(message.get("api")), text(message.get("provider"))), {
+                "effort": effort, "first_token": number(message.get("ttft")),
+                "requested": text(message.get("model")) if text(message.get("responseModel")) else None}
         elif message.get("role") == "toolResult":
-            yield "tool", None, tokens(usage, None, None)
+            yield "tool", None, tokens(usage, None, None), {}
     elif kind in ("compaction", "branch_summary", "usage") and isinstance(entry.get("usage"), dict):
         model = text(entry.get("model")) if kind == "usage" else spoken
-        yield kind, model, tokens(entry["usage"], None, text(entry.get("provider")) if kind == "usage" else None)
+        yield kind, model, tokens(entry["usage"], None, text(entry.get("provider")) if kind == "usage" else None), {}
 
 
 # ---------------------------------------------------------------- messages and tool calls
@@ -154,6 +158,14 @@ def kind(entry):
         return "other" if said(message.get("content")).startswith("Read HEARTBEAT.md") else "prompt"
     is_reply = message.get("role") == "assistant" and message.get("stopReason") not in ("error", "aborted")
     return "reply" if is_reply and not is_mirror(message) else "other"
+
+
+def failed(entry):
+    """Why a request failed; None of an entry that is no failure."""
+    message = entry.get("message")
+    is_failed = entry.get("type") == "message" and isinstance(message, dict) and message.get("role") == "assistant" and \
+        message.get("stopReason") == "error" and not is_mirror(message)
+    return failures.reason(text(message.get("errorMessage")) or said(message.get("content"))) if is_failed else None
 
 
 def ended(message):
@@ -182,8 +194,9 @@ def changed(message, asked):
 class Calls:
     """Tool calls of all transcripts. A provider's ids are only unique within a reply."""
 
-    def __init__(self):
-        self.ended, self.asked, self.lines = {}, {}, {}
+    def __init__(self, checks=False):
+        self.ended, self.asked, self.lines, self.printed, self.codes = {}, {}, {}, {}, {}
+        self.checks = checks  # a command that is no error has exit code 0
 
     def add(self, key, message, opened):
         """Adds the calls of an entry; `opened` has the calls of its transcript by the provider's id."""
@@ -199,16 +212,30 @@ class Calls:
             call = opened.get(message.get("toolCallId"), (key, "result"))
             if self.ended.get(call, "pending") == "pending":
                 self.ended[call] = ended(message)
+                self.printed[call] = said(content)
+                details = message.get("details") if isinstance(message.get("details"), dict) else {}
+                self.codes[call] = number(details.get("exitCode"))
                 if self.ended[call] == "ok":
                     self.lines[call] = changed(message, self.asked.get(call, (message.get("toolName"), None)))
         elif message.get("role") in ("bashExecution", "pythonExecution"):
             stopped = message.get("cancelled") is True
             self.ended[key, "own"] = "interrupted" if stopped else "ok" if number(message.get("exitCode")) == 0 else "error"
+            self.asked[key, "own"] = "bash" if message["role"] == "bashExecution" else "python", message
+            self.printed[key, "own"] = text(message.get("output")) or ""
+            self.codes[key, "own"] = number(message.get("exitCode"))
+
+    def shells(self):
+        """Commands with their output, and how they ended."""
+        for call, how in self.ended.items():
+            tool, given = self.asked.get(call, (None, None))
+            if tool in ("bash", "shell", "exec") and isinstance(given, dict):
+                is_open = how == "ok" and self.codes.get(call) is None and not (self.checks and tool == "bash")
+                yield given.get("command") or given.get("cmd"), self.printed.get(call, ""), how, is_open
 
 
-def total(transcripts, billed=lambda message: True):
+def total(transcripts, billed=lambda message: True, checks=False):
     """Sums over transcripts, each a list of entries. A call is counted where it is found first."""
-    found, kinds, tools = {}, {}, Calls()
+    found, kinds, errors, tools = {}, {}, {}, Calls(checks)
     transcripts = [list(transcript) for transcript in transcripts]
     migrated = set()
     for transcript in transcripts:
@@ -216,9 +243,11 @@ def total(transcripts, billed=lambda message: True):
         if header.get("provider"):
             migrated.update(identity(entry)[1:] for entry in transcript if entry.get("id"))
     for place, transcript in enumerate(transcripts):
-        repeats, spoken, opened = collections.Counter(), None, {}
+        repeats, spoken, effort, opened = collections.Counter(), None, None, {}
         for line, entry in enumerate(transcript):
             name, at, of_message, role = identity(entry)
+            if entry.get("type") in ("session", "thinking_level_change"):
+                effort = text(entry.get("thinkingLevel")) or effort
             if entry.get("type") == "session":
                 continue
             spoken = spoken_model(entry, spoken)
@@ -232,17 +261,25 @@ def total(transcripts, billed=lambda message: True):
             else:
                 key = (name, at)
             if key not in found:
-                found[key] = list(calls(entry, billed, spoken))
+                found[key] = list(calls(entry, billed, spoken, effort))
                 kinds[key] = kind(entry)
+                errors[key] = failed(entry)
             if isinstance(entry.get("message"), dict):
                 tools.add(key, entry["message"], opened)
     models = collections.defaultdict(collections.Counter)
+    facts = []
     for made in found.values():
-        for _, model, numbers in made:
+        for _, model, numbers, told in made:
             if any(numbers.values()):
                 models[model or "null"].update({"responses": 1, **numbers})
+                facts.append(told)
     by_model = {model: {name: models[model][name] for name in ORDER} for model in sorted(models)}
-    return by_model | rows.counted(kinds.values(), tools.ended.values()) | edits.sums(tools.lines.values())
+    return by_model | rows.counted(kinds.values(), tools.ended.values()) | edits.sums(tools.lines.values()) \
+        | shell.columns(tools.shells()) \
+        | rows.tally("messages.error_type", errors.values()) \
+        | rows.tally("usage.reasoning_effort", [told.get("effort") for told in facts]) \
+        | rows.tally("usage.requested_model", [told.get("requested") for told in facts]) \
+        | rows.measured("usage.time_to_first_token_ms", [told.get("first_token") for told in facts])
 
 
 def below(sessions):
@@ -264,4 +301,4 @@ def show(result):
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    show(total(below(os.path.join(sys.argv[1], ".pi", "agent", "sessions"))))
+    show(total(below(os.path.join(sys.argv[1], ".pi", "agent", "sessions")), checks=True))
