@@ -17,7 +17,7 @@ use crate::lake::ledger::Ledger;
 use crate::lake::manifest::{Manifest, PartEntry, SessionEntry, SourceEntry};
 use crate::lake::part::PartWriter;
 use crate::lake::syncer::Syncer;
-use crate::tables::{LAKE_TABLES, PerTable, SESSIONS, SourceState};
+use crate::tables::{LAKE_TABLES, PerTable, SourceState};
 
 /// What a pass wrote, for the new manifest.
 pub(super) struct Staged {
