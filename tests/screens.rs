@@ -61,12 +61,20 @@ fn llrem(folder: &Path) -> Command {
 
 /// What is printed on a terminal of a width, with the exit code if it is not 0.
 fn screen_at(now: &str, columns: usize, arguments: &str) -> String {
+    screen_in("C.UTF-8", now, columns, arguments)
+}
+
+fn screen_in(locale: &str, now: &str, columns: usize, arguments: &str) -> String {
     let mut command = Command::new("/bin/sh");
     command.env_clear().env("HOME", folder()).env("TZ", "Europe/Berlin").env("TERM", "xterm").current_dir(folder());
     command.env("PATH", std::env::var_os("PATH").unwrap()).env("LLREM", env!("CARGO_BIN_EXE_llrem"));
-    command.env("LLREM_NOW", now).env("NO_COLOR", "1");
+    command.env("LLREM_NOW", now).env("NO_COLOR", "1").env("LC_ALL", locale);
     let script = format!("stty cols {columns} rows 50; $LLREM --lake lake {arguments}; echo \"exit $?\"");
-    command.args(["-c", &script]);
+    printed(command, &script)
+}
+
+fn printed(mut command: Command, script: &str) -> String {
+    command.args(["-c", script]);
     let printed = spawn_command(command, Some(PATIENCE)).unwrap().exp_eof().unwrap();
     let bytes: Vec<u8> = printed.chars().map(|letter| u8::try_from(letter).unwrap()).collect();
     String::from_utf8(bytes).unwrap().replace("\r\n", "\n").replace("exit 0\n", "")
@@ -404,6 +412,23 @@ fn a_stale_lake_is_the_first_line() {
     ");
     assert!(!screen_at("2026-08-23T09:00:00+02:00", 80, "query cost_by_agent -q").contains("Last etl"));
     assert!(!screen_at("2026-08-15T09:00:00+02:00", 80, "query cost_by_agent").contains("Last etl"));
+}
+
+#[test]
+fn a_terminal_without_unicode_gets_ascii() {
+    let shown = screen(80, "query cost_by_agent --limit 2");
+    let ascii = screen_in("C", NOW, 80, "query cost_by_agent --limit 2");
+    assert!(shown.contains('─') && shown.contains('█') && shown.contains('–'), "{shown}");
+    assert!(ascii.is_ascii() && ascii.contains("---") && ascii.contains("###"), "{ascii}");
+}
+
+#[test]
+fn sql_without_rows_says_so() {
+    insta::assert_snapshot!(screen(80, "sql 'select project, title from sessions limit 0'"), @r"
+    project  title
+
+    no rows
+    ");
 }
 
 /// The table goes to stdout; nothing but the table does.
