@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
-use arrow::array::RecordBatch;
 use rayon::prelude::*;
 
 use super::balance::{self, Balance};
@@ -18,7 +17,7 @@ use crate::lake::ledger::Ledger;
 use crate::lake::manifest::{Manifest, PartEntry, SessionEntry, SourceEntry};
 use crate::lake::part::PartWriter;
 use crate::lake::syncer::Syncer;
-use crate::tables::{LAKE_TABLES, PerTable, SESSIONS, SourceState};
+use crate::tables::{LAKE_TABLES, PerTable, SourceState};
 
 /// What a pass wrote, for the new manifest.
 pub(super) struct Staged {
@@ -122,7 +121,7 @@ fn parts_with_new_notes(shared: &Shared<'_>, notes: &sessions::AllNotes, touched
         claims: PathBuf::new(),
         claims_bytes: 0,
         sessions: part.sessions.iter().cloned().map(|entry| SessionOut { entry, is_new: false }).collect(),
-        rows: RecordBatch::new_empty(SESSIONS.schema()),
+        sums: report::SessionSums::default(),
         projects: BTreeSet::new(),
         unpriced: BTreeMap::new(),
         balance: Balance::default(),

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
 use rayon::prelude::*;
 
 use super::balance::Balance;
@@ -13,6 +12,7 @@ use super::old_rows::{OldRows, Place};
 use super::read::{Planned, Read, ReadSession, read};
 use super::rebuild::{Rebuilt, with_news};
 use super::renamed::find_renamed;
+use super::report::SessionSums;
 use super::sessions::KnownSessions;
 use super::{Shared, check_interrupt, sessions};
 use crate::error::Result;
@@ -77,13 +77,14 @@ pub(super) struct Outcome {
 /// A part to commit.
 pub(super) struct NewPart {
     pub(super) name: PartName,
-    /// Messages, tool calls, usage, and the sessions' file, which is written last.
+    /// The file of `sessions` holds the rebuilt sessions, without notes of other sources, until
+    /// [`sessions::write`] completes it.
     pub(super) files: PerTable<Option<StagedFile>>,
     pub(super) claims: std::path::PathBuf,
     pub(super) claims_bytes: u64,
     pub(super) sessions: Vec<SessionOut>,
-    /// Rows of the rebuilt sessions, without notes of other sources.
-    pub(super) rows: RecordBatch,
+    /// Sums over the rows of the rebuilt sessions.
+    pub(super) sums: SessionSums,
     /// Paths of projects that these sessions name.
     pub(super) projects: BTreeSet<String>,
     /// Responses of these sessions without a price, by model.
@@ -161,7 +162,7 @@ fn rebuild(
     }
     // If a source no longer gives a session, its rows stay as gone, unless the source has only grown.
     for (id, (_, entry)) in &old {
-        let is_read = entry.sources.iter().any(|source| group.sources.contains_key(source.as_str()));
+        let is_read = entry.sources.iter().any(|source| group.sources.contains_key(source));
         if is_read && !sessions.contains_key(*id) {
             sessions.insert((*id).to_owned(), Vec::new());
         }
@@ -349,8 +350,11 @@ fn write_part(
     let claims = shared.run.layout.staging().join(format!("{stem}.claims"));
     let bytes = claims::encode(&replicas)?;
     shared.syncer.write(&claims, &bytes)?;
-    let (files, claims_bytes, rows) = (writer.finish()?, bytes.len() as u64, rows.finish()?);
-    Ok(NewPart { name, files, claims, claims_bytes, sessions, rows, projects, unpriced, balance })
+    // Not kept in memory until the end of the run: many small sessions would take much of it.
+    let rows = rows.finish()?;
+    writer.write(0, &rows)?;
+    let (files, claims_bytes, sums) = (writer.finish()?, bytes.len() as u64, SessionSums::of(&rows));
+    Ok(NewPart { name, files, claims, claims_bytes, sessions, sums, projects, unpriced, balance })
 }
 
 /// A session of a part that is being written.
@@ -388,7 +392,7 @@ fn in_order<'m>(old: &'m [SessionEntry], rebuilt_ids: &BTreeSet<String>, mut reb
 }
 
 /// Returns the sources of a session, the one with most of its records first.
-fn sources_of(session: &Rebuilt) -> Vec<String> {
+fn sources_of(session: &Rebuilt) -> Vec<Arc<str>> {
     let record_count = |replica: &Replica| replica.records.len() + replica.facts.len();
     // Of two equal replicas, the choice does not depend on which source still exists.
     let primary = session.members().map(|member| &member.replica);
@@ -397,7 +401,7 @@ fn sources_of(session: &Rebuilt) -> Vec<String> {
     let source = primary.map(|replica| replica.source.clone()).unwrap_or_default();
     let mut sources: Vec<&Arc<str>> = session.members().map(|member| &member.replica.source).collect();
     sources.sort_by_key(|path| (**path != source, *path));
-    sources.into_iter().map(ToString::to_string).collect()
+    sources.into_iter().cloned().collect()
 }
 
 struct PartOutput<'p, 's> {

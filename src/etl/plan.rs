@@ -366,10 +366,10 @@ pub(super) fn groups(plan: &Plan, run: Run<'_>, manifest: &Manifest, damaged: &D
 fn add_known(plan: &Plan, manifest: &Manifest, by_name: &HashMap<&str, &Arc<Planned>>, groups: &mut Groups) {
     for (name, part) in &manifest.parts {
         for session in &part.sessions {
-            if !session.sources.iter().any(|source| plan.changed.contains(source.as_str())) {
+            if !session.sources.iter().any(|source| plan.changed.contains(source)) {
                 continue;
             }
-            let sources = session.sources.iter().filter_map(|source| by_name.get(source.as_str()).copied().cloned());
+            let sources = session.sources.iter().filter_map(|source| by_name.get(&**source).copied().cloned());
             groups.add(Some(name), sources.collect());
         }
     }
@@ -391,10 +391,10 @@ pub(super) fn is_outdated(manifest: &Manifest) -> bool {
 fn add_unread(plan: &Plan, run: Run<'_>, manifest: &Manifest, damaged: &Damaged, groups: &mut Groups) {
     let takes_archived = settles_policy(run, manifest);
     let vanished: HashSet<&str> = plan.vanished.iter().map(String::as_str).collect();
-    let is_gone = |source: &String| {
-        vanished.contains(source.as_str())
-            || (!plan.changed.contains(source.as_str())
-                && manifest.sources.get(source).is_some_and(|entry| entry.state == SourceState::Gone))
+    let is_gone = |source: &Arc<str>| {
+        vanished.contains(&**source)
+            || (!plan.changed.contains(source)
+                && manifest.sources.get(&**source).is_some_and(|entry| entry.state == SourceState::Gone))
     };
     for (name, part) in &manifest.parts {
         let Some(agent) = agents::by_id(&name.agent) else { continue };

@@ -2,6 +2,7 @@
 //! anyway; this keeps sessions that only the lake has as they are.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 
@@ -19,7 +20,7 @@ pub(super) fn of_rows(layout: &Layout, manifest: &Manifest, name: &PartName, par
         part.sessions.iter().map(|entry| (entry.id.as_str(), without_records(name, entry))).collect();
     let mut others = Vec::new();
     for entry in &part.sessions {
-        let other = |source: &String| Replica { source: source.as_str().into(), ..without_records(name, entry) };
+        let other = |source: &Arc<str>| Replica { source: Arc::clone(source), ..without_records(name, entry) };
         others.extend(entry.sources.iter().skip(1).map(other));
     }
     let files = LAKE_TABLES.into_iter().enumerate().zip(&part.files).filter(|(_, file)| file.is_some());
@@ -42,7 +43,7 @@ type Replicas<'p> = BTreeMap<&'p str, Replica>;
 fn without_records(name: &PartName, entry: &SessionEntry) -> Replica {
     Replica {
         session: entry.id.as_str().into(),
-        source: entry.sources.first().map_or("", String::as_str).into(),
+        source: entry.sources.first().cloned().unwrap_or_default(),
         first_moment: entry.started_at,
         facts: vec![Fact { key: session_key(&name.agent, &entry.id), since: 0, is_copy: false, is_gone: false }],
         ..Replica::default()

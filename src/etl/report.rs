@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use arrow::array::RecordBatch;
+
 use super::group::NewPart;
 use super::plan::Plan;
 use super::read::{Planned, Read};
@@ -22,6 +24,29 @@ pub(super) struct Written {
     files: u64,
 }
 
+/// Sums over rows of `sessions`.
+#[derive(Default)]
+pub(super) struct SessionSums {
+    sessions: u64,
+    tokens: i64,
+    /// Known cost; `None` if no row has one. USD.
+    cost_usd: Option<f64>,
+}
+
+impl SessionSums {
+    pub(super) fn of(rows: &RecordBatch) -> Self {
+        let columns = SessionColumns::of(rows);
+        let (mut tokens, mut cost_usd) = (0_i64, None);
+        for row in 0..rows.num_rows() {
+            tokens = tokens.saturating_add(columns.total_tokens(row).unwrap_or(0));
+            if let Some(usd) = columns.cost_usd(row) {
+                *cost_usd.get_or_insert(0.0) += usd;
+            }
+        }
+        Self { sessions: rows.num_rows() as u64, tokens, cost_usd }
+    }
+}
+
 impl Written {
     pub(super) fn add_file(&mut self, bytes: u64) {
         self.bytes += bytes;
@@ -37,13 +62,10 @@ impl Written {
             counts.tool_calls += tool_calls;
             counts.usage += usage;
         }
-        let columns = SessionColumns::of(&part.rows);
-        for row in 0..part.rows.num_rows() {
-            counts.sessions += 1;
-            counts.tokens = counts.tokens.saturating_add(columns.total_tokens(row).unwrap_or(0));
-            if let Some(usd) = columns.cost_usd(row) {
-                *counts.cost_usd.get_or_insert(0.0) += usd;
-            }
+        counts.sessions += part.sums.sessions;
+        counts.tokens = counts.tokens.saturating_add(part.sums.tokens);
+        if let Some(usd) = part.sums.cost_usd {
+            *counts.cost_usd.get_or_insert(0.0) += usd;
         }
         for (model, responses) in &part.unpriced {
             *self.unpriced.entry(model.clone()).or_default() += responses;

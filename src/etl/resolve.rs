@@ -48,7 +48,7 @@ pub(super) fn stale(
             .into_iter()
             .flat_map(|part| &part.sessions)
             .filter(|entry| entry.id == session);
-        let sources = sources.flat_map(|entry| &entry.sources).filter_map(|source| known.get(source.as_str()).cloned());
+        let sources = sources.flat_map(|entry| &entry.sources).filter_map(|source| known.get(&**source).cloned());
         let group = Group {
             agent,
             parts: BTreeSet::from([part.clone()]),
@@ -138,9 +138,9 @@ fn add_other_sources(
     wider: &mut BTreeMap<usize, Group>,
 ) {
     for (place, outcome) in outcomes.iter().enumerate() {
-        let sources: BTreeSet<&String> = new_sessions(outcome).flat_map(|session| &session.sources).collect();
-        for source in sources.into_iter().filter(|source| !outcome.group.sources.contains_key(source.as_str())) {
-            let Some(planned) = known.get(source.as_str()).cloned().or_else(|| planned_again(shared, source)) else {
+        let sources: BTreeSet<&Arc<str>> = new_sessions(outcome).flat_map(|session| &session.sources).collect();
+        for source in sources.into_iter().filter(|source| !outcome.group.sources.contains_key(*source)) {
+            let Some(planned) = known.get(&**source).cloned().or_else(|| planned_again(shared, source)) else {
                 continue;
             };
             let holds = |part: &PartEntry| part.sessions.iter().any(|session| session.sources.contains(source));

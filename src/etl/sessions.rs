@@ -1,6 +1,7 @@
 //! Rows of `sessions`. They are computed last, after all sources were read.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 
 use arrow::array::RecordBatch;
 
@@ -18,17 +19,24 @@ use crate::tables::{SESSIONS, SessionColumns, SessionKind, SessionRow, Sessions}
 /// Notes of other sources, by agent and session.
 pub(super) type AllNotes = BTreeMap<(String, String), SessionNotes>;
 
-/// Writes the sessions' file of a part. Returns the part with the file, and the sessions' entries for the manifest.
+/// Completes the sessions' file of a part. Returns the part with the file, and the sessions' entries for the manifest.
 pub(super) fn write(shared: &Shared<'_>, mut part: NewPart, notes: &AllNotes) -> Result<(NewPart, Vec<SessionEntry>)> {
+    let notes_of = |id: &str| notes.get(&(part.name.agent.clone(), id.to_owned()));
+    if part.sessions.iter().all(|session| session.is_new && notes_of(&session.entry.id).is_none()) {
+        let entries = std::mem::take(&mut part.sessions).into_iter().map(|session| session.entry).collect();
+        return Ok((part, entries));
+    }
     let (mut old, mut new) = (SessionRows::new(), SessionRows::new());
     if part.sessions.iter().any(|session| !session.is_new) {
         old = old_rows(shared, &part.name)?;
     }
-    add_rows(&mut new, &part.rows);
+    if let [Some(staged), ..] = &part.files {
+        add_all_rows(&mut new, &staged.path)?;
+    }
     let mut rows = Sessions::default();
     let mut entries = Vec::new();
     for SessionOut { entry, is_new } in std::mem::take(&mut part.sessions) {
-        let notes = notes.get(&(part.name.agent.clone(), entry.id.clone()));
+        let notes = notes_of(&entry.id);
         let made = if is_new { &new } else { &old };
         if let Some((batch, row)) = made.get(&entry.id) {
             rows.push(with_notes(SessionColumns::of(batch).row(*row), &entry, notes));
@@ -147,17 +155,17 @@ fn old_rows(shared: &Shared<'_>, name: &PartName) -> Result<SessionRows> {
     if part.files.first().is_none_or(Option::is_none) {
         return Ok(rows);
     }
-    for batch in
-        part::read(&shared.run.layout.root().join(Layout::part(&SESSIONS, &shared.manifest.machine, name)), &SESSIONS)?
-    {
-        add_rows(&mut rows, &batch?);
-    }
+    add_all_rows(&mut rows, &shared.run.layout.root().join(Layout::part(&SESSIONS, &shared.manifest.machine, name)))?;
     Ok(rows)
 }
 
-fn add_rows(rows: &mut SessionRows, batch: &RecordBatch) {
-    let sessions = SessionColumns::of(batch);
-    rows.extend((0..batch.num_rows()).map(|row| (sessions.session_id(row).to_owned(), (batch.clone(), row))));
+fn add_all_rows(rows: &mut SessionRows, file: &Path) -> Result<()> {
+    for batch in part::read(file, &SESSIONS)? {
+        let batch = batch?;
+        let sessions = SessionColumns::of(&batch);
+        rows.extend((0..batch.num_rows()).map(|row| (sessions.session_id(row).to_owned(), (batch.clone(), row))));
+    }
+    Ok(())
 }
 
 /// Rows of `sessions` of an earlier run. Each part is read on first use.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -110,7 +111,7 @@ impl PartEntry {
 pub(crate) struct SessionEntry {
     pub(crate) id: String,
     /// Paths of its sources.
-    pub(crate) sources: Vec<String>,
+    pub(crate) sources: Vec<Arc<str>>,
     /// First moment of a record that it owns.
     pub(crate) started_at: Option<i64>,
     /// Bytes of its sources.

@@ -78,7 +78,7 @@ impl<'c> Check<'c> {
             if month != self.name.month {
                 self.say(&entry.id, &format!("began in {month}"));
             }
-            for source in entry.sources.iter().filter(|source| !self.manifest.sources.contains_key(*source)) {
+            for source in entry.sources.iter().filter(|source| !self.manifest.sources.contains_key(&***source)) {
                 self.say(&entry.id, &format!("the manifest does not know its source `{source}`"));
             }
         }
@@ -94,7 +94,7 @@ impl<'c> Check<'c> {
             replicas.iter().map(|replica| (&*replica.session, &*replica.source)).collect();
         let entries = self.part.sessions.iter();
         let known: BTreeSet<(&str, &str)> =
-            entries.flat_map(|entry| entry.sources.iter().map(|source| (entry.id.as_str(), source.as_str()))).collect();
+            entries.flat_map(|entry| entry.sources.iter().map(|source| (entry.id.as_str(), &**source))).collect();
         for (session, source) in claimed.difference(&known) {
             self.say(session, &format!("`{path}` has claims of `{source}` for it, the manifest has not"));
         }

@@ -133,7 +133,7 @@ fn the_manifest_itself_is_held_against_the_lake() {
     subject.manifest.parts.values_mut().next().unwrap().sessions[0].rows[0] += 1;
     assert_found(&subject.problems(), "the manifest says");
     let mut subject = Subject::new();
-    subject.manifest.parts.values_mut().next().unwrap().sessions[0].sources.push("/nowhere.jsonl".to_owned());
+    subject.manifest.parts.values_mut().next().unwrap().sessions[0].sources.push("/nowhere.jsonl".into());
     assert_found(&subject.problems(), "/nowhere.jsonl");
     let mut subject = Subject::new();
     subject.manifest.parts.values_mut().next().unwrap().sessions[0].started_at = Some(0);
