@@ -1,5 +1,7 @@
 //! Help: the commands by group, and the examples of each.
 
+use std::fmt::Write as _;
+
 use clap::Command;
 
 /// Commands by what one wants, in the order of a first day. Others are in the last group.
@@ -85,10 +87,10 @@ pub(super) fn top(command: &Command) -> String {
     for (at, (group, members)) in GROUPS.iter().enumerate() {
         let known = members.iter().filter(|name| names.contains(name));
         let others = names.iter().filter(|name| at + 1 == GROUPS.len() && !is_grouped(name));
-        text.push_str(&format!("\n{group}:\n"));
+        let _ = writeln!(text, "\n{group}:");
         for name in known.chain(others) {
             let about = command.find_subcommand(name).and_then(Command::get_about).map(ToString::to_string);
-            text.push_str(&format!("  {name:widest$}  {}\n", about.unwrap_or_default()));
+            let _ = writeln!(text, "  {name:widest$}  {}", about.unwrap_or_default());
         }
     }
     text + "\n" + COMMON

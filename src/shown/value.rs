@@ -79,8 +79,8 @@ pub fn duration(millis: i64) -> String {
     let rounded = |each: i64| millis.saturating_add(each / 2) / each;
     let (seconds, minutes, hours) = (rounded(1_000), rounded(60_000), rounded(3_600_000));
     match millis {
-        ..1_000 => format!("{millis} ms"),
-        ..9_950 => format!("{:.1} s", millis as f64 / 1e3),
+        _ if millis < 1_000 => format!("{millis} ms"),
+        _ if millis < 9_950 => format!("{:.1} s", millis as f64 / 1e3),
         _ if seconds < 60 => format!("{seconds} s"),
         _ if seconds < 600 => two(seconds / 60, "min", seconds % 60, "s"),
         _ if minutes < 60 => format!("{minutes} min"),

@@ -157,7 +157,7 @@ impl Grid {
             lines.push(joined(total));
         }
         let indent = " ".repeat(self.indent);
-        let text = lines.iter().map(|line| format!("{indent}{}\n", line.trim_end())).collect();
+        let text = lines.iter().flat_map(|line| [indent.as_str(), line.trim_end(), "\n"]).collect();
         Drawn { text, notes: layout.notes }
     }
 

@@ -192,7 +192,7 @@ impl Printer {
         }
     }
 
-    fn dimmed(&self, text: &str) -> String {
+    fn dimmed(self, text: &str) -> String {
         text.lines().map(|line| self.paint().dim(line) + "\n").collect()
     }
 

@@ -227,6 +227,9 @@ impl Table {
     }
 
     fn note_the_hidden(&mut self, least: &str) {
+        if self.rows == 0 {
+            self.notes.push("no rows".to_owned());
+        }
         let Some((limit, remedy)) = self.options.limit else { return };
         let more = self.rows.saturating_sub(limit.rows());
         if more > 0 {
