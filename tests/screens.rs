@@ -64,3 +64,39 @@ fn bad_sources() {
     let lake = Built::full(&home);
     check("sources-good", &Terminal::new(home.path(), &lake.path, NOW), &["sources", "--bad"]);
 }
+
+#[test]
+fn agents_that_are_found() {
+    let home = Home::empty();
+    let write = |name: &str, text: &str| {
+        let path = home.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        let modified = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_771_600_000);
+        std::fs::File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
+    };
+    let line = r#"{"type":"user","uuid":"a-1","sessionId":"a","timestamp":"2026-02-20T10:00:00Z","message":{"role":"user","content":"hello"}}"#;
+    write(".claude/projects/-shop/a.jsonl", &format!("{line}\n{{\n{line}\n"));
+    let terminal = Terminal::new(home.path(), &home.beside("lake"), NOW);
+    check("agents-no-lake", &terminal, &["agents"]);
+    let first = terminal.shows(80, &["etl"]);
+    assert!(first.contains("1 file could not be read in full: llrem sources --bad\n"), "{first}");
+    assert!(first.contains("\nNext:\n  llrem "), "{first}");
+    let again = terminal.shows(80, &["etl"]);
+    assert!(again.starts_with("Nothing new: 1 file unchanged ("), "{again}");
+    assert!(again.ends_with("\n1 file could not be read in full, as before\n"), "{again}");
+    assert_eq!(terminal.shows(80, &["etl", "--quiet"]), "");
+    write("code/site/.aider.chat.history.md", "\n# aider chat started at 2026-02-01 11:00:00\n\n#### hello\n\nHi.\n");
+    write(".claude/projects/-shop/b.jsonl", &format!("{}\n[]\n{0}\n", line.replace("\"a", "\"b")));
+    assert_eq!(
+        terminal.shows(80, &["etl", "--quiet"]),
+        "1 file could not be read in full, and is new on the list: llrem sources --bad\n"
+    );
+    check("agents", &terminal, &["agents"]);
+}
+
+#[test]
+fn no_agents() {
+    let home = Home::empty();
+    check("etl-nothing", &Terminal::new(home.path(), &home.beside("lake"), NOW), &["etl"]);
+}
