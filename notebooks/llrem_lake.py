@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path
@@ -53,7 +54,7 @@ class Query:
     @classmethod
     def read(cls, path):
         sql = path.read_text(encoding="utf-8")
-        said = {"name": [], "title": [], "about": [], "note": [], "param": [], "column": []}
+        said = defaultdict(list)
         for line in sql.splitlines():
             if not line.startswith("--"):
                 break

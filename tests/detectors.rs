@@ -407,7 +407,7 @@ fn detect_filters_ranks_and_fails_on_what_it_is_told_to() {
     assert!(!failing.stdout.is_empty());
     assert_eq!(run(&["detect", "error_cascades", "--fail-on", "low", "--since", "2030-01-01"]).status.code(), Some(0));
     for (arguments, said) in [
-        (["detect", "error_cascade"], "did you mean `error_cascades`?"),
+        (["detect", "error_cascade"], "hint: error_cascades?"),
         (["detect", "cost_by_day"], "`cost_by_day` is a report; run it with `llrem query cost_by_day`"),
         (["detect", "--param=nothing=1"], "none of these detectors has a parameter `nothing`"),
         (["detect", "--param=error_cascades.min_run=many"], "`many` is no whole number"),

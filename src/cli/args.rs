@@ -397,6 +397,9 @@ pub struct Agents {
     /// Look in DIR as if it were the home folder [default: your own]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub home: Option<PathBuf>,
+    /// Show every agent that llrem knows, with its places and environment variables
+    #[arg(long)]
+    pub all: bool,
 }
 
 /// `llrem upload`

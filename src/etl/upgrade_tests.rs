@@ -111,7 +111,9 @@ fn without_null_tokens(batch: &RecordBatch) -> RecordBatch {
 #[expect(clippy::disallowed_methods, reason = "files of the test's own")]
 fn rewrite(path: &Path, table: &TableDef, change: impl Fn(&RecordBatch) -> RecordBatch) -> FileEntry {
     let batches: Vec<RecordBatch> = part::read(path, table).unwrap().map(Result::unwrap).collect();
-    let mut writer = ArrowWriter::try_new(File::create(path).unwrap(), change(&batches[0]).schema(), None).unwrap();
+    let empty = RecordBatch::new_empty(table.schema());
+    let schema = change(batches.first().unwrap_or(&empty)).schema();
+    let mut writer = ArrowWriter::try_new(File::create(path).unwrap(), schema, None).unwrap();
     for batch in &batches {
         writer.write(&change(batch)).unwrap();
     }
