@@ -82,6 +82,8 @@ const WEAK_WORDS: [(ErrorType, &[&str]); 3] = [
             "disconnected",
             "dns",
             "certificate",
+            // What Node.js says of a connection that was closed within an answer.
+            "terminated",
         ],
     ),
     (
@@ -152,6 +154,7 @@ mod tests {
             ("Prompt is too long", ContextWindow),
             ("Invalid API key · Please run /login", Auth),
             ("API Error: Connection error.", Network),
+            ("terminated", Network),
             ("API Error: 500 Internal server error", Server),
             (r#"{"status":400}"#, InvalidRequest),
             ("The tile", Other),

@@ -93,7 +93,8 @@ fn failed_by_code(programs: &[Program<'_>], place: usize, code: i64, command: &s
 fn runs_tests(name: &str, arguments: &[&str]) -> bool {
     let (mut name, mut arguments) = (name, arguments);
     loop {
-        let is_valued = |word: &str| matches!(word, "--filter" | "-F" | "-C" | "--prefix" | "--cwd" | "--with");
+        let is_valued =
+            |word: &str| matches!(word, "--filter" | "-F" | "-C" | "--prefix" | "--workspace" | "--cwd" | "--with");
         let mut words = arguments.iter().enumerate();
         let mut first = None;
         while let Some((place, word)) = words.next() {
@@ -230,6 +231,7 @@ mod tests {
             ("make test || true", Some(0), "Unknown - -"),
             ("make test", None, "Unknown - -"),
             ("pnpm --filter api test", Some(0), "Passed - -"),
+            ("npm --workspace packages/api test", Some(1), "Failed - -"),
             ("pytest --collect-only", Some(0), "none"),
             ("cargo test --no-run", Some(0), "none"),
             ("npm run build", Some(0), "none"),

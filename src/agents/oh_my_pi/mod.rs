@@ -18,7 +18,7 @@ static ABOUT: About = About {
     environment: &["OMP_CODING_AGENT_DIR"],
     versions: "header version 3, up to 18.2.3",
     records: Records { durations: Grain::Exact, ..pi::RECORDS },
-    parser_version: 8,
+    parser_version: 9,
     marks: &[("/type", Some("title"))],
     streams: &["transcript", "subagent"],
     began: &["timestamp"],

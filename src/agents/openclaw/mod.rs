@@ -29,7 +29,7 @@ static ABOUT: About = About {
     environment: &["OPENCLAW_STATE_DIR", "OPENCLAW_HOME", "CLAWDBOT_STATE_DIR"],
     versions: "up to 2026.9.6",
     records: pi::RECORDS,
-    parser_version: 9,
+    parser_version: 10,
     marks: &[
         ("/customType", Some("model-snapshot")),
         ("/message/api", Some("openclaw-transcript")),

@@ -30,7 +30,7 @@ static ABOUT: About = About {
     environment: &["PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR"],
     versions: "header versions 1 to 4, up to 1.5.2",
     records: RECORDS,
-    parser_version: 8,
+    parser_version: 9,
     marks: &[("/type", Some("session"))],
     streams: &["transcript", "subagent"],
     began: &["timestamp"],

@@ -50,7 +50,11 @@ impl Transcript<'_, '_> {
         let Some(mut call) = call else { return Ok(()) };
         let output = message.content.output();
         let details = message.details.0.as_ref();
-        let end = tools::outcome(output.as_deref().unwrap_or_default(), message.is_error.0, details);
+        let mut end = tools::outcome(output.as_deref().unwrap_or_default(), message.is_error.0, details);
+        // pi's shell makes every other exit code an error. The shells of its forks also start commands in the background.
+        if end.status == Status::Ok && message.tool.get() == Some("bash") && self.out.agent() == "pi" {
+            end.exit_code = end.exit_code.or(Some(0));
+        }
         let child_key = details.and_then(|details| details.child_key.get());
         call.child = child_key.and_then(|child| self.known.by_key.get(child)).cloned();
         if let (Some(child_key), None, false) = (child_key, &call.child, call.is_copy) {

@@ -7,7 +7,7 @@ use super::super::tools::whole_ms;
 use super::super::usage::Billed;
 use super::{Spot, Transcript, at_moment};
 use crate::agents::kit::thread::blank;
-use crate::extract::{Kind, Reject};
+use crate::extract::{Kind, Reject, error_type};
 use crate::tables::{MessageKind, MessageRow, Role, UsageRow};
 
 impl Transcript<'_, '_> {
@@ -85,6 +85,7 @@ impl Transcript<'_, '_> {
             model: named.or(model.as_deref()),
             response_id: response.as_deref(),
             is_error: kind == MessageKind::ApiError,
+            error_type: message.error.get().map(|error| error_type(None, None, Some(error))),
             ..row
         };
         self.push(spot, row)?;
