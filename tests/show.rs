@@ -3,7 +3,8 @@
     clippy::unwrap_used,
     clippy::disallowed_methods,
     clippy::panic,
-    reason = "what fails here fails a test; files are the test's own"
+    clippy::too_many_lines,
+    reason = "what fails here fails a test; files are the test's own; screens are long"
 )]
 
 #[path = "common/bench.rs"]

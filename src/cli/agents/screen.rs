@@ -28,7 +28,7 @@ impl Screen<'_> {
     pub(super) fn print(&self) -> Result<()> {
         let look = output::look_of_stdout(self.settings.printer);
         let mut grid = Grid::new(self.columns());
-        let shown: Vec<&Seen> = self.seen.iter().filter(|seen| self.is_shown(seen)).collect();
+        let shown: Vec<&Seen> = self.seen.iter().filter(|seen| is_shown(seen)).collect();
         for seen in &shown {
             grid.push(self.row(seen));
         }
@@ -40,10 +40,6 @@ impl Screen<'_> {
         output::drawn(&self.settings.output, &drawn.text)?;
         self.settings.printer.notes(&self.notes(drawn.notes));
         Ok(())
-    }
-
-    fn is_shown(&self, seen: &Seen) -> bool {
-        seen.sources > 0 || seen.about.id == IN_PROJECTS
     }
 
     fn columns(&self) -> Vec<Column> {
@@ -103,8 +99,7 @@ impl Screen<'_> {
     fn notes(&self, drawn: Vec<String>) -> Vec<String> {
         // The command below has the places.
         let mut notes: Vec<String> = drawn.into_iter().filter(|note| !note.starts_with("no room")).collect();
-        let absent: Vec<&str> =
-            self.seen.iter().filter(|seen| !self.is_shown(seen)).map(|seen| seen.about.id).collect();
+        let absent: Vec<&str> = self.seen.iter().filter(|seen| !is_shown(seen)).map(|seen| seen.about.id).collect();
         if !absent.is_empty() {
             notes.push(format!("Not found here: {}", absent.join(", ")));
         }
@@ -159,4 +154,8 @@ fn deleted_soon(seen: &[Seen], missing: usize) -> Option<String> {
         missing => format!("the lake lacks {missing} of them: llrem\u{a0}etl"),
     };
     (all > 0).then(|| format!("{} within 7 days; {known}", agents.join(", ")))
+}
+
+fn is_shown(seen: &Seen) -> bool {
+    seen.sources > 0 || seen.about.id == IN_PROJECTS
 }

@@ -162,7 +162,7 @@ mod tests {
             start: 0,
             is_together,
         };
-        let mut hits = vec![
+        let mut hits = [
             hit("meta", true, 9),
             hit("output", true, 2),
             hit("command", false, 9),
