@@ -322,7 +322,7 @@ def errors(data, parts, one):
     told = [child(part, "error") for part in parts if part.get("type") == "retry"]
     error = child(data, "error") or child(child(data, "metadata"), "error")
     is_answer = data.get("role") == "assistant" and data.get("summary") is not True and one == "other"
-    if is_answer and error and error.get("name") != "MessageAbortedError":
+    if is_answer and error and "bort" not in str(error.get("name") or error.get("type")):
         told.append(error)
     for error in told:
         inner = child(error, "data")
