@@ -420,7 +420,9 @@ def spoken(home, tasks=()):
                 before, compacted = said(data, found), False
             kinds.append(one)
             failed += errors(data, found, one)
-            modes += [data.get("agent") or data.get("mode")] if one == "prompt" else []
+            mode = data.get("agent") or data.get("mode")
+            # What Kilo Code moved from its old tasks has the role in place of a mode.
+            modes += [mode] if one == "prompt" and mode != "user" else []
             is_aborted = child(data, "error").get("name") == "MessageAbortedError"
             statuses += [status(part, is_aborted) for part in found if part.get("type") in ("tool", "tool-invocation")]
             changed += [edited(part) for part in found if part.get("type") == "tool" and status(part, is_aborted) == "ok"]
