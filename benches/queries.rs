@@ -82,8 +82,14 @@ fn json_of(value: &ScalarValue) -> Value {
 fn queries(criterion: &mut Criterion) {
     let (path, _folder) = lake::lake();
     let lake = AnyLake::Local(Lake::open(&path).unwrap());
-    let scope =
-        Scope { lake: &lake, zone: chrono_tz::UTC, prices: None, detectors: Detectors::All(&[]), scheduler: None };
+    let scope = Scope {
+        lake: &lake,
+        zone: chrono_tz::UTC,
+        prices: None,
+        detectors: Detectors::All(&[]),
+        scheduler: None,
+        progress: &llrem::etl::Silent,
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();
     let mut engine = Engine::open(scope).unwrap();
     let mut duckdb = DuckDb::start(&path);

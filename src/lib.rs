@@ -8,8 +8,9 @@
 //!
 //! ```no_run
 //! use arrow::{array::RecordBatch, datatypes::SchemaRef};
-//! use llrem::etl::{self, Options, Silent};
+//! use llrem::etl::{self, Options};
 //! use llrem::lake::{AnyLake, Lake};
+//! use llrem::progress::Silent;
 //! use llrem::query::{Engine, Receiver, Scope, Statement, findings::Detectors};
 //!
 //! struct Print;
@@ -28,7 +29,8 @@
 //!
 //! let lake = AnyLake::Local(Lake::open("ada.lake".as_ref())?);
 //! let zone = chrono_tz::UTC;
-//! let scope = Scope { lake: &lake, zone, prices: None, detectors: Detectors::All(&[]), scheduler: None };
+//! let scope =
+//!     Scope { lake: &lake, zone, prices: None, detectors: Detectors::All(&[]), scheduler: None, progress: &Silent };
 //! let sql = "select model, sum(cost_usd) as usd from usage group by model".to_owned();
 //! let query = Statement { sql, parameters: Vec::new() };
 //! tokio::runtime::Runtime::new()?.block_on(Engine::open(scope)?.run(&query, &mut Print))?;
@@ -47,6 +49,7 @@ pub mod identity;
 pub mod interrupt;
 pub mod lake;
 pub mod pricing;
+pub mod progress;
 pub mod query;
 mod random;
 pub mod redact;

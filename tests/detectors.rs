@@ -94,6 +94,7 @@ impl Rows {
             prices: None,
             detectors: Detectors::These(detectors),
             scheduler: None,
+            progress: &Silent,
         };
         let mut rows = Self::default();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

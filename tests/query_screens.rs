@@ -69,7 +69,7 @@ fn screen_in(locale: &str, now: &str, columns: usize, arguments: &str) -> String
     command.env_clear().env("HOME", folder()).env("TZ", "Europe/Berlin").env("TERM", "xterm").current_dir(folder());
     command.env("PATH", std::env::var_os("PATH").unwrap()).env("LLREM", env!("CARGO_BIN_EXE_llrem"));
     command.env("LLREM_NOW", now).env("NO_COLOR", "1").env("LC_ALL", locale);
-    let script = format!("stty cols {columns} rows 50; $LLREM --lake lake {arguments}; echo \"exit $?\"");
+    let script = format!("stty cols {columns} rows 50; $LLREM --lake lake --no-progress {arguments}; echo \"exit $?\"");
     printed(command, &script)
 }
 
@@ -85,6 +85,89 @@ fn screen(columns: usize, arguments: &str) -> String {
     let widest = shown.lines().map(unicode_width::UnicodeWidthStr::width).max().unwrap_or(0);
     assert!(widest <= columns, "{widest} columns: {shown}");
     shown
+}
+
+#[test]
+fn the_overview() {
+    insta::assert_snapshot!(screen(80, ""), @r"
+    Friday 14 August 2026, 14:02             last etl today, 13:00
+
+              today  this week  last week  August  July 1–14  July
+    cost          0          0          0   $0.02          0     0
+      wasted      0          0          0       0          0     0
+    sessions      0          0          0       1          0     0
+    prompts       0          0          0       2          0     0
+
+    Wasted, last 30 days: nothing found
+
+    All time: $0.13+ in 7 sessions since 2 January 2026 (+ means at least: 4
+    responses have no price)
+
+      llrem query   more questions
+    ");
+    insta::assert_snapshot!(screen(120, ""), @r"
+    Friday 14 August 2026, 14:02             last etl today, 13:00
+
+              today  this week  last week  August  July 1–14  July
+    cost          0          0          0   $0.02          0     0
+      wasted      0          0          0       0          0     0
+    sessions      0          0          0       1          0     0
+    prompts       0          0          0       2          0     0
+
+    Wasted, last 30 days: nothing found
+
+    All time: $0.13+ in 7 sessions since 2 January 2026 (+ means at least: 4 responses have no price)
+
+      llrem query   more questions
+    ");
+}
+
+#[test]
+fn the_overview_of_a_stale_lake() {
+    insta::assert_snapshot!(screen_at("2026-08-23T09:00:00+02:00", 80, ""), @r"
+    Last etl 9 days ago (Fri 14 August). Newer sessions are missing. Run: llrem etl
+
+    Sunday 23 August 2026, 09:00
+
+              today  this week  last week  August  July 1–23  July
+    cost          –          –         0+  $0.02+          0     0
+      wasted      –          –         0+      0+          0     0
+    sessions      –          –         0+      1+          0     0
+    prompts       –          –         0+      2+          0     0
+
+    – not known yet   + at least: the lake ends on Fri 14 August
+
+    Wasted, last 30 days: nothing found
+
+    All time: $0.13+ in 7 sessions since 2 January 2026 (+ means at least: 4
+    responses have no price)
+
+      llrem query   more questions
+    ");
+}
+
+#[test]
+fn the_overview_when_nothing_was_used_lately() {
+    insta::assert_snapshot!(screen_at("2026-11-23T17:14:00+01:00", 80, ""), @r"
+    Last etl 2026-08-14 (Fri 14 August). Newer sessions are missing. Run: llrem etl
+
+    Monday 23 November 2026, 17:14
+
+    No usage in the last 30 days. The newest is of Sat 1 August.
+
+              August  July
+    cost      $0.02+     0
+      wasted      0+     0
+    sessions      1+     0
+    prompts       2+     0
+
+    – not known yet   + at least: the lake ends on Fri 14 August
+
+    All time: $0.13+ in 7 sessions since 2 January 2026 (+ means at least: 4
+    responses have no price)
+
+      llrem query   more questions
+    ");
 }
 
 #[test]

@@ -79,6 +79,7 @@ fn agents_that_are_found() {
     write(".claude/projects/-shop/a.jsonl", &format!("{line}\n{{\n{line}\n"));
     let terminal = Terminal::new(home.path(), &home.beside("lake"), NOW);
     check("agents-no-lake", &terminal, &["agents"]);
+    check("overview-no-lake", &terminal, &[]);
     let first = terminal.shows(80, &["etl"]);
     assert!(first.contains("1 file could not be read in full: llrem sources --bad\n"), "{first}");
     assert!(first.contains("\nNext:\n  llrem "), "{first}");
@@ -98,5 +99,7 @@ fn agents_that_are_found() {
 #[test]
 fn no_agents() {
     let home = Home::empty();
-    check("etl-nothing", &Terminal::new(home.path(), &home.beside("lake"), NOW), &["etl"]);
+    let terminal = Terminal::new(home.path(), &home.beside("lake"), NOW);
+    check("etl-nothing", &terminal, &["etl"]);
+    check("overview-nothing", &terminal, &[]);
 }

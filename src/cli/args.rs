@@ -16,14 +16,14 @@ use crate::tables::{LAKE_TABLES, STATE_TABLES, Severity, Vocabulary};
 
 /// llrem shows what your coding agents did, what it cost, and what was wasted
 #[derive(Debug, Parser)]
-#[command(name = "llrem", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(name = "llrem", version, max_term_width = 100)]
 pub struct Cli {
     /// Options that every command takes.
     #[command(flatten)]
     pub global: Global,
-    /// The command.
+    /// The command; without one, an overview.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: Option<Command>,
 }
 
 impl Cli {
@@ -168,7 +168,7 @@ pub enum Command {
 }
 
 /// `llrem etl`
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct Etl {
     /// Read DIR as if it were the home folder: a backup, another account [default: your own]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]

@@ -1,5 +1,6 @@
 //! Says on a terminal that a lake is stale, or that its last run failed.
 
+use arrow::array::RecordBatch;
 use chrono::NaiveDate;
 
 use super::settings::Settings;
@@ -19,13 +20,34 @@ pub(super) fn warn(settings: &Settings, lake: &AnyLake) {
     }
     // A lake whose runs cannot be read still answers queries.
     let Ok(runs) = lake.runs() else { return };
-    let columns = RunColumns::of(&runs);
-    let runs: Vec<RunRow<'_>> = (0..runs.num_rows()).map(|row| columns.row(row)).collect();
-    match state(&runs, &settings.clock) {
+    match state(&rows(&runs), &settings.clock) {
         State::Fresh => {}
         State::Stale(text) => printer.say_first(&printer.paint().yellow(&printer.wrapped(&text))),
         State::Failed(text) => printer.say_first(&printer.paint().red(&printer.wrapped(&text))),
     }
+}
+
+/// How much of the present a lake knows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Fed {
+    /// End of the last run that brought its rows into the lake. Microseconds since 1970.
+    pub(super) last: Option<i64>,
+    /// True if nothing has to be said about the lake's age.
+    pub(super) is_fresh: bool,
+}
+
+/// Returns how much of the present a lake knows. Of an uploaded one, nobody can tell.
+pub(super) fn fed(lake: &AnyLake, clock: &Clock) -> Fed {
+    let runs = if let AnyLake::Local(_) = lake { lake.runs().ok() } else { None };
+    let Some(runs) = runs else { return Fed { last: None, is_fresh: true } };
+    let runs = rows(&runs);
+    let last = runs.iter().filter(|run| is_good(run)).map(|run| run.ended_at).max();
+    Fed { last, is_fresh: state(&runs, clock) == State::Fresh }
+}
+
+fn rows(runs: &RecordBatch) -> Vec<RunRow<'_>> {
+    let columns = RunColumns::of(runs);
+    (0..runs.num_rows()).map(|row| columns.row(row)).collect()
 }
 
 #[derive(Debug, PartialEq, Eq)]

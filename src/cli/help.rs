@@ -25,6 +25,7 @@ Options (with every command):
 
 Start:
   llrem etl                read this machine's sessions (seconds)
+  llrem                    what you spent, and on what
   llrem query              what you can ask
   llrem detect --since 7d  what was wasted
 

@@ -11,6 +11,7 @@ mod help;
 mod holdings;
 mod man;
 pub mod output;
+mod overview;
 mod query;
 mod report;
 mod runner;
@@ -75,21 +76,22 @@ pub fn command() -> clap::Command {
 }
 
 fn run(typed: Cli, style: Style) -> Result<()> {
-    if matches!(typed.command, Command::Report(_)) && !typed.global.format.is_empty() {
+    if matches!(typed.command, Some(Command::Report(_))) && !typed.global.format.is_empty() {
         let refused = "a report is HTML; `llrem query` and `llrem detect` give its figures in other formats";
         return Err(Error::Usage(refused.to_owned()));
     }
-    let settings = Settings::resolve(typed.global, typed.command.scheduler(), style)?;
+    let settings = Settings::resolve(typed.global, typed.command.as_ref().and_then(Command::scheduler), style)?;
     // These commands accept other values of `-f`, too.
     let takes_more = match &typed.command {
-        Command::Schema(_) => true,
-        Command::Query(typed) => typed.show,
+        Some(Command::Schema(_)) => true,
+        Some(Command::Query(typed)) => typed.show,
         _ => false,
     };
     if !takes_more {
         settings.refuse_format_as_file()?;
     }
-    match typed.command {
+    let Some(command) = typed.command else { return overview::run(&settings) };
+    match command {
         Command::Etl(typed) => etl::run(&settings, typed),
         Command::Sql(typed) => sql::run(&settings, &typed),
         Command::Query(typed) => query::run(&settings, &typed),

@@ -44,7 +44,14 @@ impl<'a> Runner<'a> {
 
     fn silent(settings: &'a Settings, lake: &'a AnyLake, detectors: Detectors<'a>) -> Result<Self> {
         let scheduler = settings.scheduler.as_ref();
-        let scope = Scope { lake, zone: settings.clock.zone, prices: settings.prices(), detectors, scheduler };
+        let scope = Scope {
+            lake,
+            zone: settings.clock.zone,
+            prices: settings.prices(),
+            detectors,
+            scheduler,
+            progress: &settings.progress,
+        };
         let (engine, threads) = (Engine::open(scope)?, Threads::start()?);
         threads.wait(engine.look())?;
         Ok(Self { scope, printer: settings.printer, engine, threads })

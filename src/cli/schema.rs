@@ -9,6 +9,7 @@ use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray};
 use super::args::Schema;
 use super::output::{self, Format, Output};
 use super::settings::Settings;
+use crate::progress::Silent;
 use crate::query::findings::Detectors;
 use crate::query::{Scope, duckdb, nearest, spark};
 use crate::tables::columns::{Column as _, Opt, StrList};
@@ -22,7 +23,7 @@ pub(super) fn run(settings: &Settings, typed: &Schema) -> Result<()> {
         let lake = settings.open_lake()?;
         let detectors = Detectors::All(settings.query_folders());
         let (zone, prices) = (settings.clock.zone, settings.prices());
-        let scope = Scope { lake: &lake, zone, prices, detectors, scheduler: None };
+        let scope = Scope { lake: &lake, zone, prices, detectors, scheduler: None, progress: &Silent };
         let table = typed.table.as_deref();
         let script = match engine {
             Engine::DuckDb => duckdb::script(scope, table)?,

@@ -9,7 +9,7 @@ use clap::ValueEnum;
 
 use super::args::{self, Global};
 use super::config::{Config, Rows};
-use super::output::{Format, Limit, OutputSettings, Printer, RowLimit, Style};
+use super::output::{Bar, Format, Limit, OutputSettings, Printer, RowLimit, Style};
 use super::when::Clock;
 use crate::environment;
 use crate::etl;
@@ -36,6 +36,8 @@ pub struct Settings {
     pub asks_for_rows: bool,
     /// Printer for stderr.
     pub printer: Printer,
+    /// Progress bar of the call.
+    pub progress: Bar,
     /// The cluster for queries.
     pub scheduler: Option<Scheduler>,
     config: Config,
@@ -77,6 +79,7 @@ impl Settings {
             format_as_file,
             asks_for_rows,
             printer,
+            progress: printer.bar(),
             scheduler: scheduler.map(typed_scheduler).transpose()?,
             config,
         };

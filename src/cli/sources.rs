@@ -10,7 +10,7 @@ use super::output::{self, Format, Look, Output};
 use super::settings::Settings;
 use crate::Result;
 use crate::shown::value::{plural, size};
-use crate::shown::width::{PROSE, wrap};
+use crate::shown::width::wrap;
 use crate::shown::{in_home, one_line};
 use crate::tables::{SourceColumns, SourceRow, SourceState, Vocabulary};
 
@@ -42,7 +42,7 @@ pub(super) fn run(settings: &Settings, typed: &Sources) -> Result<()> {
 
 /// Lists what could not be read. A problem is never cut.
 fn screen(bad: &[SourceRow<'_>], all: usize, look: Look) -> String {
-    let columns = look.width.unwrap_or(PROSE).min(PROSE);
+    let columns = look.prose_columns();
     let files = |count: usize| plural(u64::try_from(count).unwrap_or(u64::MAX), "file");
     if bad.is_empty() {
         return format!("All {} were read in full.\n", files(all));

@@ -9,7 +9,7 @@ use super::args::Upload;
 use super::output::{Format, Output};
 use super::settings::Settings;
 use crate::Result;
-use crate::etl::{Progress, Silent};
+use crate::progress::Progress;
 use crate::upload::{self, Options, PlannedFile, Summary};
 
 /// Runs the command.
@@ -18,10 +18,8 @@ pub(super) fn run(settings: &Settings, typed: &Upload) -> Result<()> {
     if !options.dry_run {
         settings.refuse_output("upload")?;
     }
-    let bar = settings.printer.bar();
-    let progress: &dyn Progress = bar.as_ref().map_or(&Silent, |bar| bar);
-    let outcome = upload::run(&options, progress);
-    progress.finish();
+    let outcome = upload::run(&options, &settings.progress);
+    settings.progress.finish();
     let summary = outcome?;
     if options.dry_run {
         print_plan(settings, &summary.planned)?;

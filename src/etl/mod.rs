@@ -42,7 +42,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use crate::extract::Content;
-pub use options::{AgentSummary, Options, Progress, Silent, Summary};
+pub use crate::progress::{Progress, Silent};
+pub use options::{AgentSummary, Options, Summary};
 pub use run::run;
 
 use crate::error::{Error, Result};

@@ -79,28 +79,6 @@ impl Options {
     }
 }
 
-/// Receives the progress of a run. Called from several threads.
-pub trait Progress: Sync {
-    /// Sets the number of bytes to read. Called again if more is found.
-    fn start(&self, files: u64, bytes: u64);
-    /// Adds the bytes read since the last call.
-    fn advance(&self, files: u64, bytes: u64);
-    /// Starts a new stage: `extracting`, `committing`, …
-    fn stage(&self, name: &str);
-    /// The run is done.
-    fn finish(&self);
-}
-
-/// Ignores all progress.
-pub struct Silent;
-
-impl Progress for Silent {
-    fn start(&self, _files: u64, _bytes: u64) {}
-    fn advance(&self, _files: u64, _bytes: u64) {}
-    fn stage(&self, _name: &str) {}
-    fn finish(&self) {}
-}
-
 /// Results of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Summary {

@@ -68,6 +68,7 @@ mod tests {
     use crate::lake::layout::Layout;
     use crate::lake::manifest::Manifest;
     use crate::lake::suspects::Breadcrumbs;
+    use crate::progress::Stage;
     use crate::tables::SourceState;
 
     /// Two transcripts, and the lake's content at the start of each extraction.
@@ -79,8 +80,8 @@ mod tests {
     impl Progress for Bench {
         fn start(&self, _files: u64, _bytes: u64) {}
         fn advance(&self, _files: u64, _bytes: u64) {}
-        fn stage(&self, name: &str) {
-            if name == "extracting" {
+        fn stage(&self, stage: Stage) {
+            if stage == Stage::Reading {
                 self.known.lock().unwrap().push(self.sources().into_iter().map(|(name, _)| name).collect());
             }
         }

@@ -24,6 +24,7 @@ use crate::lake::manifest::Manifest;
 use crate::lake::suspects::{Breadcrumbs, Suspects};
 use crate::lake::{RunRecord, append_run, commit, fs};
 use crate::pricing::PriceTable;
+use crate::progress::Stage;
 use crate::shown;
 use crate::source::RunCache;
 
@@ -119,7 +120,7 @@ fn run_passes(options: &Options, layout: &Layout, progress: &dyn Progress, recor
 /// Runs one pass. Returns its summary, and the sources that need a pass of their own.
 fn run_pass(run: Run<'_>, mut manifest: Manifest, record: &mut RunRecord) -> Result<(Summary, HashSet<Arc<str>>)> {
     let clock = Instant::now();
-    run.progress.stage("looking");
+    run.progress.stage(Stage::Looking);
     let missing = manifest.ledger.differences_of_rows(manifest.parts.iter());
     let reads_all = run.options.full && run.options.looks_at_everything();
     let damaged = if reads_all { Damaged::give_up(run.layout, &mut manifest)? } else { Damaged::default() };
@@ -151,7 +152,7 @@ fn read_and_commit(
     let (mut shared, groups) = prepare(run, &manifest, plan, damaged, own_prices)?;
     let outcomes = process_until_settled(&shared, plan, groups)?;
     record.sources_seen = count(plan.found.len());
-    run.progress.stage("committing");
+    run.progress.stage(Stage::Writing);
     let bytes_read = shared.bytes.load(Ordering::Relaxed);
     let staged = write_sessions(&mut shared, outcomes).map_err(with_need(&shared, bytes_read))?;
     let Shared { syncer, .. } = shared;

@@ -14,6 +14,7 @@ use super::read::Planned;
 use super::room::with_need;
 use super::{Shared, check_interrupt, children, projects, resolve};
 use crate::error::{Error, Result};
+use crate::progress::Stage;
 
 /// How often decisions may be repeated before a run fails. Usually one repetition is enough.
 const ROUNDS: usize = 8;
@@ -22,8 +23,8 @@ const ROUNDS: usize = 8;
 pub(super) fn process_until_settled(shared: &Shared<'_>, plan: &mut Plan, groups: Vec<Group>) -> Result<Vec<Outcome>> {
     let run = shared.run;
     let mut to_read = Amount::of(&groups);
+    run.progress.stage(Stage::Reading);
     run.progress.start(to_read.files, to_read.bytes);
-    run.progress.stage("extracting");
     let mut outcomes = process_all(shared, groups)?;
     let mut known_projects = shared.manifest.project_paths.clone();
     let mut known: HashMap<Arc<str>, Arc<Planned>> = by_name(&plan.found, run.pass).collect();

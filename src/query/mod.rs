@@ -34,6 +34,7 @@ use datafusion::scalar::ScalarValue;
 use futures::StreamExt;
 
 use crate::lake::AnyLake;
+use crate::progress::Progress;
 use crate::{Error, Result};
 pub use context::cores;
 use context::{Context, Verdict, prices};
@@ -61,6 +62,8 @@ pub struct Scope<'a> {
     pub detectors: findings::Detectors<'a>,
     /// The cluster for queries over the lake's own tables; `None` for this machine.
     pub scheduler: Option<&'a Scheduler>,
+    /// Receives how many detectors have run, if a query needs findings.
+    pub progress: &'a dyn Progress,
 }
 
 /// Receives the rows of a result as they arrive.

@@ -13,11 +13,11 @@ use super::plan::Plan;
 use super::profile::Rewriter;
 use super::send::{Sender, Sent};
 use super::{Options, PlannedFile, Summary};
-use crate::etl::Progress;
 use crate::lake::fs;
 use crate::lake::layout::Layout;
 use crate::lake::lock::Lock;
 use crate::lake::manifest::Manifest;
+use crate::progress::{Progress, Stage};
 use crate::remote::manifest::{FileKey, RemoteFile, file_key};
 use crate::remote::{Remote, leftovers};
 use crate::tables::LAKE_TABLES;
@@ -113,7 +113,7 @@ async fn upload(
     outgoing: &Path,
     progress: &dyn Progress,
 ) -> Result<Summary> {
-    progress.stage("looking");
+    progress.stage(Stage::Looking);
     let shared = Arc::new(remote.clone());
     let mut ledger = or_interrupted(Ledger::load(&remote, layout, &lake, options.replace)).await?;
     if ledger.is_new() || options.full || options.replace {
@@ -147,7 +147,7 @@ async fn upload(
             let _ = ledger.save(&lake).await;
         }
         if put? {
-            progress.stage("committing");
+            progress.stage(Stage::Writing);
             exchange(&mut ledger, &lake, &plan, staged, &shared).await?;
             summary.files_removed += plan.removals.len() as u64;
             ledger.save(&lake).await?;
@@ -188,8 +188,8 @@ async fn put_all(
     summary: &mut Summary,
     progress: &dyn Progress,
 ) -> Result<bool> {
+    progress.stage(Stage::Uploading);
     progress.start(plan.puts.len() as u64, plan.puts.values().map(|entry| entry.bytes).sum());
-    progress.stage("uploading");
     let machine = &sender.lake.machine;
     let tasks = plan.puts.iter().map(|(key, entry)| {
         let to = if plan.is_exchanged(key) { staged_key(machine, key) } else { file_key(machine, key) };

@@ -32,7 +32,12 @@ impl Terminal {
 
     fn command(&self, columns: usize, arguments: &[&str]) -> Command {
         let mut command = python::script("terminal.py");
-        command.arg(columns.to_string()).arg(env!("CARGO_BIN_EXE_llrem")).args(arguments).current_dir(&self.home);
+        command
+            .arg(columns.to_string())
+            .arg(env!("CARGO_BIN_EXE_llrem"))
+            .arg("--no-progress")
+            .args(arguments)
+            .current_dir(&self.home);
         let path = std::env::var_os("PATH").unwrap_or_default();
         command.env_clear().env("PATH", path).env("HOME", &self.home).env("TERM", "xterm").env("NO_COLOR", "1");
         command.env("LLREM_LAKE", &self.lake).env("LLREM_NOW", &self.now).env("LLREM_TIMEZONE", "Europe/Berlin");

@@ -51,7 +51,7 @@ impl<'l> Questioner<'l> {
 
 /// What comes with llrem, and nothing of the user's.
 pub(crate) fn scope(lake: &AnyLake, zone: Tz) -> Scope<'_> {
-    Scope { lake, zone, prices: None, detectors: Detectors::All(&[]), scheduler: None }
+    Scope { lake, zone, prices: None, detectors: Detectors::All(&[]), scheduler: None, progress: &llrem::etl::Silent }
 }
 
 impl Answer {

@@ -37,6 +37,17 @@ pub(super) fn run(settings: &Settings, typed: Agents) -> Result<()> {
     screen::Screen { settings, places: &places, seen: &seen, held: held.as_deref(), missing }.print()
 }
 
+/// Returns what each agent has on this machine.
+pub(super) fn found(settings: &Settings) -> Result<Vec<Seen>> {
+    Ok(look(settings, &places(settings, None)?))
+}
+
+/// Returns which transcripts agents will delete soon, and whether the lake has them.
+pub(super) fn deleted_soon(settings: &Settings) -> Result<Option<String>> {
+    let seen = found(settings)?;
+    Ok(screen::deleted_soon(&seen, missing(settings, &seen)))
+}
+
 /// Returns what each agent has.
 fn look(settings: &Settings, places: &Places) -> Vec<Seen> {
     let seen = AGENTS.iter().map(|agent| {
@@ -64,11 +75,11 @@ fn places(settings: &Settings, home: Option<PathBuf>) -> Result<Places> {
 }
 
 /// What an agent has on this machine.
-struct Seen {
-    about: &'static About,
-    retention_days: Option<u32>,
-    sources: i64,
-    bytes: i64,
+pub(super) struct Seen {
+    pub(super) about: &'static About,
+    pub(super) retention_days: Option<u32>,
+    pub(super) sources: i64,
+    pub(super) bytes: i64,
     /// Paths and sizes of what will be deleted soon; `None` if the agent keeps its sessions.
     expiring: Option<Vec<(PathBuf, u64)>>,
     /// Where its sources are.
@@ -96,7 +107,7 @@ impl Seen {
     }
 
     /// Returns the folder that holds all of its sources, and for files in projects, how many folders have some.
-    fn place(&self) -> String {
+    pub(super) fn place(&self) -> String {
         let folders: Vec<&Path> = self.paths.iter().filter_map(|path| path.parent()).collect();
         let Some((first, others)) = folders.split_first() else { return String::new() };
         let shared = |folder: &Path, other: &Path| -> PathBuf {

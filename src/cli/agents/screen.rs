@@ -137,7 +137,7 @@ fn cost(about: &About) -> Cell {
 }
 
 /// Returns which transcripts agents will delete soon, and whether the lake has them.
-fn deleted_soon(seen: &[Seen], missing: usize) -> Option<String> {
+pub(super) fn deleted_soon(seen: &[Seen], missing: usize) -> Option<String> {
     let expiring = |seen: &Seen| seen.expiring.as_ref().map_or(0, Vec::len);
     let deleting: Vec<&Seen> = seen.iter().filter(|seen| expiring(seen) > 0).collect();
     let all: usize = deleting.iter().map(|seen| expiring(seen)).sum();

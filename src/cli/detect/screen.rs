@@ -11,7 +11,7 @@ use crate::query::canned::Canned;
 use crate::query::short_id::SessionIds;
 use crate::shown::one_line;
 use crate::shown::value::{self, plural, usd_in_words};
-use crate::shown::width::{PROSE, cut, width, wrap};
+use crate::shown::width::{cut, width, wrap};
 use crate::tables::{Basis, FindingRow, Severity, Vocabulary};
 
 /// Findings that are shown if nothing else is asked for.
@@ -54,7 +54,7 @@ impl<'a> Screen<'a> {
     }
 
     fn drawn(self, summary: &Summary, look: Look) -> String {
-        let columns = look.width.unwrap_or(PROSE).min(PROSE);
+        let columns = look.prose_columns();
         if self.found.is_empty() {
             let detectors = plural(u64::try_from(self.chosen.len()).unwrap_or(u64::MAX), "detector");
             return wrap(&format!("{} ({detectors}).", summary.sentence()), columns, 0) + "\n";
@@ -74,14 +74,14 @@ impl<'a> Screen<'a> {
             let named: Vec<String> =
                 bare.iter().map(|group| format!("{} {}", group.detector, group.rest.len())).collect();
             let line = format!("Without a price, or counted in other findings: {}", named.join(", "));
-            text.extend(["\n", &lines.dimmed(&wrap(&line, columns, 2))]);
+            text.extend(["\n", &look.paint.dim_lines(&wrap(&line, columns, 2))]);
         }
         let hidden: Vec<&FindingRow<'_>> = groups.iter().flat_map(|group| &group.rest).copied().collect();
         if !hidden.is_empty() {
             let count = plural(u64::try_from(hidden.len()).unwrap_or(u64::MAX), "finding");
             let sum = priced(hidden.iter().copied()).map_or_else(String::new, |sum| format!(", {}", usd_in_words(sum)));
             let line = format!("Not shown: {count}{sum}. All of them: llrem detect --limit off");
-            text.extend(["\n", &lines.dimmed(&wrap(&line, columns, 2))]);
+            text.extend(["\n", &look.paint.dim_lines(&wrap(&line, columns, 2))]);
         }
         text
     }
@@ -235,10 +235,6 @@ impl Lines<'_> {
         let id = one_line(&self.screen.ids.short(finding.session_id));
         let place = finding.first_seq.map_or_else(String::new, |seq| format!(" --at {seq}"));
         format!("llrem show {id}{place}")
-    }
-
-    fn dimmed(&self, text: &str) -> String {
-        text.lines().map(|line| self.look.paint.dim(line) + "\n").collect()
     }
 }
 

@@ -10,18 +10,18 @@ use super::args::Etl;
 use super::holdings::{self, Holding};
 use super::output::{Format, Output};
 use super::settings::Settings;
-use crate::etl::{self, AgentSummary, Options, Progress, Silent, Summary};
+use crate::etl::{self, AgentSummary, Options, Summary};
+use crate::progress::Progress;
 use crate::source::name_of;
 use crate::{Error, Result};
+pub(super) use summary::nothing_found;
 
 /// Runs the command.
 pub(super) fn run(settings: &Settings, typed: Etl) -> Result<()> {
     let options = settings.etl_options(typed)?;
     let before = if options.dry_run || settings.printer.is_quiet() { None } else { held(settings) };
-    let bar = settings.printer.bar();
-    let progress: &dyn Progress = bar.as_ref().map_or(&Silent, |bar| bar);
-    let outcome = etl::run(&options, progress);
-    progress.finish();
+    let outcome = etl::run(&options, &settings.progress);
+    settings.progress.finish();
     let summary = outcome?;
     if options.dry_run {
         print_plan(settings, &summary)?;

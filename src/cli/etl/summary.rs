@@ -10,11 +10,14 @@ use super::super::settings::Settings;
 use crate::agents::{AGENTS, USUAL_DEPTH, USUAL_ROOTS};
 use crate::etl::{AgentSummary, Options, Summary};
 use crate::shown::value::{duration, plural, size};
-use crate::shown::width::{PROSE, wrap};
+use crate::shown::width::wrap;
 use crate::shown::{in_home, one_line};
 
 /// Most models, or kinds of secrets, that are named.
 const NAMED: usize = 8;
+
+/// What to do after the first run.
+const NEXT: [(&str, &str); 2] = [("llrem", "what you spent, and on what"), ("llrem detect", "what of it was wasted")];
 
 /// A run, and what the lake held before and after it.
 pub(super) struct Ended<'a> {
@@ -40,7 +43,7 @@ impl Ended<'_> {
         if self.summary.agents.is_empty() {
             return nothing_found(self.options, look);
         }
-        let mut parts = vec![prose(&self.head(), look)];
+        let mut parts = vec![look.prose(&self.head())];
         let added = self.added();
         if !added.is_empty() {
             parts.push(table(&added, look));
@@ -48,10 +51,10 @@ impl Ended<'_> {
         parts.push(self.notes(&added).iter().map(|note| note.drawn(look)).collect());
         if self.is_first() {
             parts.push(format!("{}\n", self.place()));
-            parts.push(next(look));
+            parts.push(format!("Next:\n{}", look.commands(&NEXT)));
         } else if !added.is_empty() {
             // It stands below the notes, without a blank line.
-            let standing = prose(&format!("The lake has {}.", holdings::total(&self.after).in_words()), look);
+            let standing = look.prose(&format!("The lake has {}.", holdings::total(&self.after).in_words()));
             if let Some(last) = parts.last_mut() {
                 last.push_str(&standing);
             }
@@ -179,7 +182,7 @@ impl Note {
     }
 
     fn drawn(&self, look: Look) -> String {
-        let text = wrap(&one_line(&self.text), columns(look), 2);
+        let text = wrap(&one_line(&self.text), look.prose_columns(), 2);
         let painted = |line: &str| if self.is_warning { look.paint.yellow(line) } else { look.paint.dim(line) };
         text.lines().map(|line| painted(line) + "\n").collect()
     }
@@ -245,15 +248,6 @@ fn table(rows: &[Added<'_>], look: Look) -> String {
     drawn.text + &notes.collect::<String>()
 }
 
-fn next(look: Look) -> String {
-    let steps = [("llrem", "what you spent, and on what"), ("llrem detect", "what of it was wasted")];
-    let lines = steps.map(|(command, answer)| {
-        let gap = " ".repeat(16 - command.len());
-        format!("  {}{gap}{answer}\n", look.paint.bold(command))
-    });
-    format!("Next:\n{}", lines.concat())
-}
-
 /// Returns one line about an agent's sources, and the rows that a run wrote for it.
 pub(super) fn agent_line(agent: &AgentSummary, dry_run: bool) -> String {
     let counts = [(agent.new, "new"), (agent.changed, "changed"), (agent.unchanged, "unchanged")];
@@ -298,7 +292,8 @@ pub(super) fn work_line(summary: &Summary, lake: &Path) -> String {
     )
 }
 
-fn nothing_found(options: &Options, look: Look) -> String {
+/// Says where nothing was found.
+pub(in crate::cli) fn nothing_found(options: &Options, look: Look) -> String {
     let home = match &options.home {
         Some(home) => format!("in `{}`", one_line(&home.to_string_lossy())),
         None => "in your home folder".to_owned(),
@@ -323,9 +318,8 @@ fn nothing_found(options: &Options, look: Look) -> String {
         ("project_roots = [\"~/repos\"]", "in the config file: where aider was used"),
         ("llrem agents --all", "every place that was looked in"),
     ];
-    let ways = ways.map(|(way, what)| format!("  {}{:gap$}{what}\n", look.paint.bold(way), "", gap = 31 - way.len()));
-    let head = prose("No agent's sessions were found.", look);
-    format!("{head}\n{}\nIf they are elsewhere:\n{}", prose(&looked, look), ways.concat())
+    let head = look.prose("No agent's sessions were found.");
+    format!("{head}\n{}\nIf they are elsewhere:\n{}", look.prose(&looked), look.commands(&ways))
 }
 
 /// Returns names as a part of a sentence.
@@ -335,14 +329,6 @@ fn listed(names: &[&str]) -> String {
         Some((last, [])) => (*last).to_owned(),
         Some((last, others)) => format!("{} and {last}", others.join(", ")),
     }
-}
-
-fn columns(look: Look) -> usize {
-    look.width.unwrap_or(PROSE).min(PROSE)
-}
-
-fn prose(text: &str, look: Look) -> String {
-    wrap(text, columns(look), 0) + "\n"
 }
 
 fn counted(counts: &[(String, u64)], unit: &str) -> String {

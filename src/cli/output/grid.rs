@@ -6,7 +6,7 @@ use super::cell::{Cell, Weight, tail};
 use super::layout::{Layout, Slot, fitting};
 use super::paint::Paint;
 use crate::shown::Signs;
-use crate::shown::width::{cut, width, wrap_cell, wrap_name};
+use crate::shown::width::{PROSE, cut, width, wrap, wrap_cell, wrap_name};
 
 /// Columns between two columns.
 pub(super) const GAP: usize = 2;
@@ -73,6 +73,28 @@ pub struct Look {
     pub paint: Paint,
     /// Signs.
     pub signs: Signs,
+}
+
+impl Look {
+    /// Most columns of a line of prose.
+    pub fn prose_columns(self) -> usize {
+        self.width.unwrap_or(PROSE).min(PROSE)
+    }
+
+    /// Returns a sentence in lines that fit.
+    pub fn prose(self, text: &str) -> String {
+        wrap(text, self.prose_columns(), 0) + "\n"
+    }
+
+    /// Returns commands, and what each is for, in two columns.
+    pub fn commands(self, commands: &[(&str, &str)]) -> String {
+        let widest = commands.iter().map(|(command, _)| width(command)).max().unwrap_or(0);
+        let line = |(command, what): &(&str, &str)| {
+            let gap = widest + 3 - width(command);
+            format!("  {}{:gap$}{}\n", self.paint.bold(command), "", self.paint.dim(what))
+        };
+        commands.iter().map(line).collect()
+    }
 }
 
 /// A table as text, and what it leaves out.

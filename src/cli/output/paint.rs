@@ -15,6 +15,11 @@ impl Paint {
         self.code("2", text)
     }
 
+    /// Like [`Self::dim`], line by line.
+    pub fn dim_lines(self, text: &str) -> String {
+        text.lines().map(|line| self.dim(line) + "\n").collect()
+    }
+
     /// What is wrong.
     pub fn red(self, text: &str) -> String {
         self.code("31", text)

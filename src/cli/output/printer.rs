@@ -187,13 +187,9 @@ impl Printer {
     /// Prints sentences below a result, if stderr is a terminal.
     pub fn notes(&self, notes: &[String]) {
         if self.is_for_people() && !notes.is_empty() {
-            let lines = notes.iter().map(|note| self.dimmed(&wrapped(note, 2)));
+            let lines = notes.iter().map(|note| self.paint().dim_lines(&wrapped(note, 2)));
             write(&format!("\n{}", lines.collect::<String>()));
         }
-    }
-
-    fn dimmed(self, text: &str) -> String {
-        text.lines().map(|line| self.paint().dim(line) + "\n").collect()
     }
 
     /// True if stderr is a terminal and not quiet.
@@ -233,7 +229,7 @@ impl Printer {
     }
 
     /// Returns a progress bar, unless it is off or stderr is no terminal.
-    pub fn bar(&self) -> Option<Bar> {
-        (self.progress && !self.quiet && io::stderr().is_terminal()).then(Bar::default)
+    pub fn bar(&self) -> Bar {
+        Bar::new(self.progress && !self.quiet && io::stderr().is_terminal())
     }
 }

@@ -12,6 +12,7 @@ use datafusion::prelude::{col, lit};
 use futures::{StreamExt, TryStreamExt};
 
 use super::{Context, cores, in_zone, planned};
+use crate::progress::Stage;
 use crate::query::findings::{self, Detector};
 use crate::query::short_id::KnownSession;
 use crate::query::{Failure, reason, refusal, shared};
@@ -31,8 +32,13 @@ impl Context<'_> {
         let whole = self.restrict(sessions).await?;
         let detectors: Vec<&Detector> =
             detectors.iter().zip(may_find).filter_map(|(detector, may_find)| may_find.then_some(detector)).collect();
+        let progress = self.scope.progress;
+        progress.stage(Stage::Detecting);
+        progress.start(detectors.len() as u64, 0);
+        let found_by = self.found_by(&detectors).await;
+        progress.finish();
         let mut found = Vec::new();
-        for (detector, batches) in detectors.iter().zip(self.found_by(&detectors).await?) {
+        for (detector, batches) in detectors.iter().zip(found_by?) {
             for batch in batches {
                 found.push(findings::found(&detector.name, &batch, &given)?);
             }
@@ -91,6 +97,7 @@ impl Context<'_> {
             let mut found = Vec::new();
             for detector in detectors {
                 found.push(self.rows_of(detector).await.map_err(|failure| blame(detector, failure))?);
+                self.scope.progress.advance(1, 0);
             }
             return Ok(found);
         }
@@ -100,6 +107,7 @@ impl Context<'_> {
         let running = futures::stream::iter(tasks).map(|(detector, task)| async move {
             let outcome = SpawnedTask::spawn(task).join_unwind().await;
             let rows = outcome.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error))).flatten();
+            self.scope.progress.advance(1, 0);
             rows.map_err(|error| (detector, error))
         });
         let found = running.buffered(cores()).try_collect().await;

@@ -1,0 +1,238 @@
+//! What was used and wasted, day by day.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use chrono::NaiveDate;
+
+use super::super::detect;
+use super::super::runner::Runner;
+use super::super::session::{integer, text};
+use super::super::settings::Settings;
+use super::periods::Span;
+use crate::Result;
+use crate::lake::AnyLake;
+use crate::query::Statement;
+use crate::query::canned::Library;
+use crate::query::findings::Detectors;
+use crate::shown::value;
+use crate::tables::FindingRow;
+
+/// Sessions and prompts count as in the query `totals`, and cost as in `cost_by_day`. Billionths of a dollar are whole, so
+/// that they add up to the same sum in any order.
+const SQL: &str = "select
+  cast(cast(coalesce(u.timestamp, s.started_at) as date) as text) as day,
+  s.machine, s.agent, cast(s.project as text) as project, s.root_session_id,
+  cast(sum(round(u.cost_usd * 1e9)) as bigint) as nanos,
+  count(*) filter (where u.cost_usd is null) as unpriced,
+  cast(0 as bigint) as prompts
+from usage u
+join sessions s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id
+where coalesce(u.timestamp, s.started_at) >= $since
+group by 1, 2, 3, 4, 5
+union all
+select
+  cast(cast(coalesce(m.timestamp, s.started_at) as date) as text) as day,
+  s.machine, s.agent, cast(s.project as text) as project, s.root_session_id,
+  cast(null as bigint) as nanos,
+  cast(0 as bigint) as unpriced,
+  count(*) filter (where m.kind = 'prompt' and not m.is_sidechain and not s.is_subagent) as prompts
+from messages m
+join sessions s on s.machine = m.machine and s.agent = m.agent and s.session_id = m.session_id
+where coalesce(m.timestamp, s.started_at) >= $since
+group by 1, 2, 3, 4, 5";
+
+/// What a session used on a day.
+struct Used {
+    day: NaiveDate,
+    agent: String,
+    project: Option<String>,
+    /// The session that a person or a job started.
+    session: String,
+    nanos: Option<i64>,
+    unpriced: i64,
+    prompts: i64,
+}
+
+/// The waste of a finding.
+struct Wasted {
+    day: NaiveDate,
+    agent: String,
+    project: Option<String>,
+    usd: f64,
+}
+
+/// Whose figures are added up.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Of {
+    All,
+    Agent(String),
+    Project(Option<String>),
+}
+
+impl Of {
+    fn has(&self, agent: &str, project: Option<&str>) -> bool {
+        match self {
+            Self::All => true,
+            Self::Agent(wanted) => wanted == agent,
+            Self::Project(wanted) => wanted.as_deref() == project,
+        }
+    }
+}
+
+/// Sums over a period.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Sums {
+    /// Cost of the priced responses, if any has a price.
+    pub(super) usd: Option<f64>,
+    /// Responses without a price.
+    pub(super) unpriced: i64,
+    pub(super) sessions: i64,
+    pub(super) prompts: i64,
+    pub(super) wasted: f64,
+    pub(super) findings: i64,
+}
+
+/// What was used and wasted since a day.
+pub(super) struct Figures {
+    used: Vec<Used>,
+    wasted: Vec<Wasted>,
+}
+
+impl Figures {
+    /// Reads the figures since a day.
+    pub(super) fn read(settings: &Settings, lake: &AnyLake, since: NaiveDate) -> Result<Self> {
+        let library = Library::load(settings.query_folders())?;
+        let chosen: Vec<_> = library.default_detectors().collect();
+        let given = vec![("since".to_owned(), since.to_string())];
+        let detectors = detect::bind(settings, &given, &chosen)?;
+        let mut runner = Runner::with(settings, lake, Detectors::These(&detectors))?;
+        let period = settings.clock.period(Some(&since.to_string()), None)?;
+        let start = period.since_text().unwrap_or_default();
+        let sql = SQL.replace("$since", &format!("timestamp '{start}'"));
+        let used = used(&runner.rows(&Statement { sql, parameters: Vec::new() })?);
+        if used.is_empty() {
+            return Ok(Self { used, wasted: Vec::new() });
+        }
+        let findings = runner.rows(&detect::all())?;
+        let wasted = detect::rows(&findings).filter_map(|finding| Wasted::of(&finding, settings)).collect();
+        Ok(Self { used, wasted })
+    }
+
+    /// Adds up a period.
+    pub(super) fn sums(&self, span: &Span, of: &Of) -> Sums {
+        let used = || self.used.iter().filter(|it| span.contains(it.day) && of.has(&it.agent, it.project.as_deref()));
+        let wasted =
+            || self.wasted.iter().filter(|it| span.contains(it.day) && of.has(&it.agent, it.project.as_deref()));
+        Sums {
+            usd: used().filter_map(|it| it.nanos).reduce(|sum, nanos| sum + nanos).map(|nanos| nanos as f64 / 1e9),
+            unpriced: used().map(|it| it.unpriced).sum(),
+            sessions: count(used().map(|it| &it.session).collect::<BTreeSet<_>>().len()),
+            prompts: used().map(|it| it.prompts).sum(),
+            // An empty sum of floats is -0.
+            wasted: wasted().map(|it| it.usd).fold(0.0, |sum, usd| sum + usd),
+            findings: count(wasted().count()),
+        }
+    }
+
+    /// Returns all agents, or all projects.
+    pub(super) fn names(&self, of: impl Fn(&str, Option<&str>) -> Of) -> BTreeSet<Of> {
+        self.used.iter().map(|it| of(&it.agent, it.project.as_deref())).collect()
+    }
+
+    /// Returns the sums of each period as rows: of everything, then by agent and by project.
+    pub(super) fn rows(&self, spans: &[Span]) -> Result<RecordBatch> {
+        let agents = self.names(|agent, _| Of::Agent(agent.to_owned()));
+        let projects = self.names(|_, project| Of::Project(project.map(str::to_owned)));
+        let all: Vec<Of> = [Of::All].into_iter().chain(agents).chain(projects).collect();
+        let rows: Vec<(&Span, &Of, Sums)> =
+            spans.iter().flat_map(|span| all.iter().map(move |of| (span, of, self.sums(span, of)))).collect();
+        let texts = |text: &dyn Fn(&Span, &Of) -> Option<String>| -> ArrayRef {
+            Arc::new(rows.iter().map(|(span, of, _)| text(span, of)).collect::<StringArray>())
+        };
+        let counts = |number: fn(&Sums) -> i64| -> ArrayRef {
+            Arc::new(rows.iter().map(|(_, _, sums)| number(sums)).collect::<Int64Array>())
+        };
+        let amounts = |amount: fn(&Sums) -> Option<f64>| -> ArrayRef {
+            Arc::new(rows.iter().map(|(_, _, sums)| amount(sums)).collect::<Float64Array>())
+        };
+        Ok(RecordBatch::try_from_iter([
+            ("period", texts(&|span, _| Some(span.name.clone()))),
+            ("first_day", texts(&|span, _| Some(span.first.to_string()))),
+            ("last_day", texts(&|span, _| Some(span.last.to_string()))),
+            ("by", texts(&|_, of| Some(of.kind().to_owned()))),
+            ("name", texts(&|_, of| of.name().map(str::to_owned))),
+            ("cost_usd", amounts(|sums| sums.usd)),
+            ("unpriced_responses", counts(|sums| sums.unpriced)),
+            ("wasted_cost_usd", amounts(|sums| Some(sums.wasted))),
+            ("findings", counts(|sums| sums.findings)),
+            ("sessions", counts(|sums| sums.sessions)),
+            ("prompts", counts(|sums| sums.prompts)),
+        ])?)
+    }
+}
+
+impl Sums {
+    /// Adds sums of others in the same period, apart from sessions, which two may share.
+    pub(super) fn plus(self, other: Self) -> Self {
+        Self {
+            usd: self.usd.into_iter().chain(other.usd).reduce(|sum, usd| sum + usd),
+            unpriced: self.unpriced + other.unpriced,
+            ..self
+        }
+    }
+}
+
+impl Of {
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Agent(_) => "agent",
+            Self::Project(_) => "project",
+        }
+    }
+
+    /// Returns the agent or project, if it has a name.
+    pub(super) fn name(&self) -> Option<&str> {
+        match self {
+            Self::All => None,
+            Self::Agent(name) => Some(name),
+            Self::Project(name) => name.as_deref(),
+        }
+    }
+}
+
+impl Wasted {
+    /// A finding without a time belongs to no period.
+    fn of(finding: &FindingRow<'_>, settings: &Settings) -> Option<Self> {
+        Some(Self {
+            day: value::day_of(finding.first_at?, settings.clock.zone)?,
+            agent: finding.agent.to_owned(),
+            project: finding.project.map(str::to_owned),
+            usd: finding.wasted_cost_usd.unwrap_or(0.0),
+        })
+    }
+}
+
+fn used(rows: &RecordBatch) -> Vec<Used> {
+    let owned = |column, row| text(rows, column, row).map(str::to_owned);
+    let number = |column, row| integer(rows, column, row);
+    let row = |row| {
+        let (machine, agent) = (owned("machine", row)?, owned("agent", row)?);
+        Some(Used {
+            day: text(rows, "day", row)?.parse().ok()?,
+            project: owned("project", row),
+            session: format!("{machine}/{agent}/{}", text(rows, "root_session_id", row)?),
+            nanos: number("nanos", row),
+            unpriced: number("unpriced", row).unwrap_or(0),
+            prompts: number("prompts", row).unwrap_or(0),
+            agent,
+        })
+    };
+    (0..rows.num_rows()).filter_map(row).collect()
+}
+
+fn count(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

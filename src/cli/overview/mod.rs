@@ -1,0 +1,63 @@
+//! `llrem` alone: what was spent lately, on what, and what of it was wasted; or, without a lake, how to begin.
+
+mod figures;
+mod no_lake;
+mod periods;
+mod screen;
+
+use chrono::{Days, NaiveDate};
+
+use super::freshness::{self, Fed};
+use super::holdings::{self, Holding};
+use super::output::{Format, Output};
+use super::settings::Settings;
+use crate::lake::AnyLake;
+use crate::shown::value;
+use crate::{Error, Result};
+use figures::Figures;
+use periods::Span;
+
+/// Days over which waste is named in a sentence.
+const LATELY: u64 = 30;
+
+/// Runs the command.
+pub(super) fn run(settings: &Settings) -> Result<()> {
+    let output = Output::new(&settings.output, Format::Csv)?;
+    let lake = match settings.open_lake() {
+        Err(Error::NoLake { .. }) if output.is_table() => return no_lake::print(settings),
+        opened => opened?,
+    };
+    let overview = Overview::read(settings, &lake)?;
+    if output.is_table() && overview.held.sessions == 0 {
+        return no_lake::print_nothing(settings);
+    }
+    if output.is_table() { overview.print() } else { output.print(&overview.figures.rows(&overview.spans)?) }
+}
+
+/// What is to be shown.
+struct Overview<'a> {
+    settings: &'a Settings,
+    lake: &'a AnyLake,
+    fed: Fed,
+    held: Holding,
+    spans: Vec<Span>,
+    /// The last days.
+    lately: Span,
+    /// The newest day, if nothing was used in the last days.
+    newest: Option<NaiveDate>,
+    figures: Figures,
+}
+
+impl<'a> Overview<'a> {
+    fn read(settings: &'a Settings, lake: &'a AnyLake) -> Result<Self> {
+        let today = settings.clock.today();
+        let held = holdings::total(&holdings::read(settings, lake)?);
+        let lately = Span { name: format!("last {LATELY} days"), first: today - Days::new(LATELY), last: today };
+        let newest = held.newest.and_then(|moment| value::day_of(moment, settings.clock.zone));
+        let newest = newest.filter(|day| *day < lately.first);
+        let spans = newest.map_or_else(|| periods::usual(today), periods::two_months);
+        let since = spans.iter().map(|span| span.first).chain([lately.first]).min().unwrap_or(today);
+        let figures = Figures::read(settings, lake, since)?;
+        Ok(Self { settings, lake, fed: freshness::fed(lake, &settings.clock), held, spans, lately, newest, figures })
+    }
+}
