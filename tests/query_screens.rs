@@ -122,6 +122,38 @@ fn the_overview() {
     ");
 }
 
+/// The rows of a command.
+fn rows(now: &str, arguments: &[&str]) -> Vec<serde_json::Value> {
+    let mut command = llrem(folder());
+    let output = command.env("LLREM_NOW", now).args(["--lake", "lake", "-f", "json"]).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn the_overview_equals_its_queries() {
+    let march = "2026-03-14T14:02:00+02:00";
+    let overview = rows(march, &[]);
+    let periods: Vec<_> = overview.iter().filter(|row| row["by"] == "all").collect();
+    assert_eq!(periods.len(), 6);
+    for period in periods {
+        let (first, last) = (period["first_day"].as_str().unwrap(), period["last_day"].as_str().unwrap());
+        let [totals] = rows(march, &["query", "totals", "--since", first, "--until", last]).try_into().unwrap();
+        for column in ["cost_usd", "unpriced_responses", "sessions", "prompts"] {
+            assert_eq!(period[column], totals[column], "{column} from {first} to {last}");
+        }
+        let by = |by: &str| overview.iter().filter(|row| row["period"] == period["period"] && row["by"] == by);
+        let cost = |row: &serde_json::Value| row["cost_usd"].as_f64().unwrap_or(0.0);
+        for of in ["agent", "project"] {
+            assert!((by(of).map(cost).sum::<f64>() - cost(period)).abs() < 1e-9, "{of} from {first} to {last}");
+        }
+    }
+    let february = overview.iter().find(|row| row["period"] == "February" && row["by"] == "all").unwrap();
+    assert!(february["cost_usd"].as_f64().unwrap() > 0.0, "{february}");
+    let findings = rows(march, &["detect", "--since", "2026-02-01", "--until", "2026-02-28"]);
+    assert_eq!(february["findings"], findings.len());
+}
+
 #[test]
 fn the_overview_of_a_stale_lake() {
     insta::assert_snapshot!(screen_at("2026-08-23T09:00:00+02:00", 80, ""), @r"
