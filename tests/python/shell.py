@@ -217,7 +217,8 @@ def ends(output):
         lambda match: (words_of(match[1]).get("passed", 0), words_of(match[1]).get("failed", 0)))
     add(r"^\s*Tests:? +(\d+ .*?)(?:\(\d+\))?$", lambda match: (
         words_of(match[1].replace("|", ",")).get("passed", 0), words_of(match[1].replace("|", ",")).get("failed", 0)))
-    add(r"^\s*(\d+) passing\b(?:.*\n(?:\s*\d+ pending\n)?\s*(\d+) failing)?", lambda match: (number(match[1]), number(match[2]) or 0))
+    add(r"^\s*(?:(\d+) passing\b(?:.*\n(?:\s*\d+ pending\n)?\s*(\d+) failing)?|(\d+) failing$)",
+        lambda match: (number(match[1]), number(match[2] or match[3]) or 0))
     add(r"^\s*(\d+) pass\n(?:\s*\d+ (?:skip|todo)\n)*\s*(\d+) fail$", lambda match: (number(match[1]), number(match[2])))
     add(r"^(?:#|ℹ) pass (\d+)\n(?:#|ℹ) fail (\d+)", lambda match: (number(match[1]), number(match[2])))
     add(r"^(?:ok|FAILED) \| (\d+) passed.*?\| (\d+) failed", lambda match: (number(match[1]), number(match[2])))
