@@ -99,14 +99,16 @@ def is_reply(message):
 
 
 def read_session(path):
-    """(id, model or None, tokens or None, settings) of a session file; None if it holds none."""
+    """(id, model or None, tokens or None, facts) of a session file; None if it holds none."""
     session = os.path.basename(path)[:-len(".jsonl")]
-    chosen = chosen_model(read_settings(path[:-len(".jsonl")] + ".settings.json"))
+    settings = read_settings(path[:-len(".jsonl")] + ".settings.json")
+    chosen = chosen_model(settings)
     found = header = False
     parent = forked_at = hint = None
     replied = False
     at_fork = False
-    models, seen = [], set()
+    models, efforts, seen = [], [], set()
+    effort = None
     for record in records(path):
         kind = record.get("type")
         if kind == "session_start":
@@ -117,6 +119,7 @@ def read_session(path):
             found = header = True
         elif kind == "session_settings":
             hint = model_name(text(record.get("model"))) or hint
+            effort = text(record.get("reasoningEffort")) or effort
         elif kind == "message" and isinstance(record.get("message"), dict):
             message = record["message"]
             identity = text(record.get("id")) or text(message.get("id"))
@@ -130,15 +133,15 @@ def read_session(path):
                     model = model_name(text(message.get("modelId"))) or hint or chosen
                     if model:
                         models.append(model)
+                    efforts.append(text(message.get("reasoningEffort")) or effort or text(settings.get("reasoningEffort")))
             else:
                 for name in named_models(message.get("content")):
                     hint = model_name(name)
         last = text(record.get("id")) or (text(inside(record, "message", "id")) if kind == "message" else None)
         if kind in ("message", "compaction_state") and parent and forked_at and last == forked_at and not at_fork:
-            at_fork, replied, models = True, False, []  # a fork's total is what it spent itself
+            at_fork, replied, models, efforts = True, False, [], []  # a fork's total is what it spent itself
     if not found:
         return None
-    settings = read_settings(path[:-len(".jsonl")] + ".settings.json")
     tokens = total(settings)
     names = set(models)
     model = chosen if not names else names.pop() if len(names) == 1 else None
@@ -151,7 +154,8 @@ def read_session(path):
                 is_copy = holds if at_fork or not replied else tokens == copied
                 tokens = None if is_copy else tokens
                 break
-    return session, model, tokens, settings
+    efforts = {one for one in efforts if one} or {text(settings.get("reasoningEffort"))}
+    return session, model, tokens, facts_of(settings) | {"effort": efforts.pop() if len(efforts) == 1 else None}
 
 
 def read_settings(path):
@@ -169,11 +173,11 @@ def chosen_model(settings):
 
 
 def facts_of(settings):
-    """What settings tell of a session's usage: the router that was asked, the effort, the credits."""
+    """What settings tell of a session's usage: the router that was asked, and the credits."""
     model = text(settings.get("model")) or ""
     credits = inside(settings, "tokenUsage", "factoryCredits")
     is_number = isinstance(credits, (int, float)) and not isinstance(credits, bool) and math.isfinite(credits)
-    return {"requested": model if "router" in model else None, "effort": text(settings.get("reasoningEffort")),
+    return {"requested": model if "router" in model else None,
             "credits": credits if is_number and credits >= 0 else None}
 
 
@@ -394,7 +398,7 @@ def all_usage(home):
     for path in sessions:
         found = read_session(path)
         if found and found[2]:
-            add(found[0], found[1], found[2], lambda tokens: sum(tokens.values()), facts_of(found[3]))
+            add(found[0], found[1], found[2], lambda tokens: sum(tokens.values()), found[3])
             totalled.add(found[0])
     for path in captures:
         for session, turn, model, tokens, effort in read_capture(path):
