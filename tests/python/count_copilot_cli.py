@@ -53,10 +53,13 @@ def number(value):
     return value if is_number and value >= 0 else None
 
 
-def units(usage):
-    """What a call was charged; nothing is no charge."""
+UNITS_SINCE = datetime.datetime(2026, 6, 1, tzinfo=datetime.timezone.utc).timestamp()  # before, requests were charged
+
+
+def units(usage, at):
+    """What a call at that time was charged; nothing is no charge."""
     nano = number(table(usage).get("totalNanoAiu"))
-    return nano / 1e9 if nano else None
+    return nano / 1e9 if nano and (at is None or at >= UNITS_SINCE) else None
 
 
 def moment(value):
@@ -280,7 +283,7 @@ class Session:
 
     def take_session_usage_checkpoint(self, identity, event, data, when):
         self.checkpoint = True
-        process, total = self.running(), units(data)
+        process, total = self.running(), units(data, self.last)
         if total is None:
             return
         rest = total - max(self.paid, process.paid + process.charges())
@@ -313,7 +316,7 @@ class Session:
                        count(usage.get("cacheWriteTokens")), count(usage.get("outputTokens")),
                        (count(usage.get("cacheTtlSeconds")) or 0) > 300)
         process.records[response] = Row(response, self.model_of(event, usage, usage.get("model")), tokens, None,
-                                        self.chosen_by(event, data), units(usage.get("copilotUsage")))
+                                        self.chosen_by(event, data), units(usage.get("copilotUsage"), self.last))
         self.summed[process.records[response].model].update(tokens)
         said = (text(usage.get("initiator")) or "") + " " + (text(usage.get("interactionType")) or "")
         process.records_compactions |= "compaction" in said
@@ -330,7 +333,7 @@ class Session:
             ("outputTokens", "output"))))
         model = self.model_of(event, data, used.get("model"))
         process = self.running()
-        process.compactions.append((f"compaction:{identity}", model, tokens, None, units(used.get("copilotUsage"))))
+        process.compactions.append((f"compaction:{identity}", model, tokens, None, units(used.get("copilotUsage"), self.last)))
 
     def beyond_records(self, process, metrics):
         """What a shutdown tells of each model beyond what rows tell: calls of which the record is missing."""
@@ -396,8 +399,8 @@ class Session:
         """The units of each model that a shutdown tells: what all have cost where there is one, else its own. They go on over
         processes since there are checkpoints."""
         goes_on = self.checkpoint or self.version is not None and self.version >= (1, 0, 80)
-        own = {model: units(table(data.get("modelMetrics")).get(model)) for model in totals}
-        together = units(data)
+        own = {model: units(table(data.get("modelMetrics")).get(model), self.last) for model in totals}
+        together = units(data, self.last)
         found = {model: one - (self.paid_by.get(model, 0) if goes_on else 0) for model, one in own.items() if one is not None}
         if len(totals) == 1 and (together or found):
             model = next(iter(totals))
@@ -650,9 +653,8 @@ def total(home):
             created = moment(row["created_at"])
             if recorded and (created is None or min(recorded) <= math.floor(created) + 1):
                 continue
-            nano = number(row.get("total_nano_aiu"))
             counted[identity] = Row(identity, text(row.get("model")), tokens, None, (None, text(row.get("reasoning_effort"))),
-                                    nano / 1e9 if nano else None, number(row.get("time_to_first_token_ms")))
+                                    units({"totalNanoAiu": row.get("total_nano_aiu")}, moment(row.get("created_at"))), number(row.get("time_to_first_token_ms")))
 
     models = collections.defaultdict(collections.Counter)
     for row in counted.values():
