@@ -524,7 +524,8 @@ class Spoken:
                 requests = data.get("toolRequests")
                 for place, request in enumerate(requests if isinstance(requests, list) else ()):
                     call = text(table(request).get("toolCallId"))
-                    if call:
+                    is_begun = isinstance(opened.get(call), str) and self.calls.get(opened[call]) == "pending"
+                    if call and not is_begun:  # else its start came before the request for it
                         wanted[call] = request.get("name"), request.get("arguments")
                         opened[call] = identity, place
                         self.calls.setdefault(opened[call], "pending")

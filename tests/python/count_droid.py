@@ -349,7 +349,7 @@ class Spoken:
                     self.close(call, shown(block.get("content")), block.get("is_error"))
 
     def capture(self, path):
-        session, answered = os.path.basename(path)[:-len(".jsonl")], False
+        session, answer = os.path.basename(path)[:-len(".jsonl")], None
         for place, record in enumerate(records(path)):
             session = text(record.get("session_id")) or text(record.get("sessionId")) or session
             if session in self.sessions:
@@ -357,9 +357,10 @@ class Spoken:
             identity = session, text(record.get("toolCallId")) or text(record.get("id")) or (path, place)
             if record.get("type") == "message":
                 self.kinds[identity] = {"user": "prompt", "assistant": "reply"}.get(record.get("role"), "other")
-                answered = record.get("role") == "assistant"
-            elif record.get("type") == "completion" and text(record.get("finalText")) and not answered:
-                self.kinds[identity] = "reply"
+                answer = record.get("text") if record.get("role") == "assistant" else None
+            elif record.get("type") == "completion" and text(record.get("finalText")):
+                if (answer or "").strip() != record["finalText"].strip():
+                    self.kinds[identity] = "reply"
             elif record.get("type") == "tool_call":
                 self.open(identity, record.get("toolName"), record.get("parameters"))
             elif record.get("type") == "tool_result":

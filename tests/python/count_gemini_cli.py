@@ -215,7 +215,7 @@ def status(call):
         return "pending"
     if any(words in said for words in STOPPED):
         return "interrupted"
-    failed = re.search(r"Exit Code: (?!0\b)|Signal: [1-9]", said)
+    failed = re.search(r"^Exit Code: (?!0\b)|^Signal: [1-9]", shown(call), re.M)
     return "error" if call.get("name") == "run_shell_command" and failed else "ok"
 
 
