@@ -707,7 +707,7 @@ fn colour_only_when_asked_for() {
     assert!(String::from_utf8_lossy(&refused.stderr).contains('\u{1b}'), "a flag goes before NO_COLOR");
 }
 
-/// A home with a lake made of the example that the README walks through.
+/// A home with a lake made of Claude Code's worked example.
 fn home_with_lake() -> Home {
     let home = Home::new();
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/claude-code/worked-example/home");

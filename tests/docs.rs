@@ -75,7 +75,7 @@ fn the_readme_shows_what_the_program_says() {
     expected = with_section(&expected, "queries", &printed(&["query", "-f", "markdown"]));
     expected = with_section(&expected, "agents", &agents());
     let home = tempfile::tempdir().unwrap();
-    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/claude-code/worked-example/home");
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/claude-code/readme-example/home");
     printed_at(home.path(), &["etl", "--home", example.to_str().unwrap()]);
     for query in EXAMPLES {
         let answer = printed_at(home.path(), &["query", query, "-f", "markdown"]);

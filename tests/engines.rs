@@ -11,6 +11,8 @@
 #[path = "engines/answers.rs"]
 mod answers;
 mod common;
+#[path = "engines/intervals.rs"]
+mod intervals;
 #[cfg(unix)]
 #[path = "common/bench.rs"]
 mod lake;

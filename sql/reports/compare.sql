@@ -144,13 +144,15 @@ select
   f.turns,
   coalesce(m.mixed_turns, 0) as mixed_turns,
   case when f.sessions >= $min_sessions then f.usd end as usd_per_turn,
-  case when f.sessions >= $min_sessions then round(greatest(f.usd - 1.96 * f.usd_error, 0), 6) end as usd_low,
+  -- `greatest` leaves nulls out.
+  case when f.sessions >= $min_sessions and f.usd_error is not null then round(greatest(f.usd - 1.96 * f.usd_error, 0), 6)
+  end as usd_low,
   case when f.sessions >= $min_sessions then round(f.usd + 1.96 * f.usd_error, 6) end as usd_high,
   case when f.sessions >= $min_sessions then cast(round(f.tokens / nullif(f.counted, 0)) as bigint) end as tokens_per_turn,
   case when f.sessions >= $min_sessions then round(f.calls_per_turn / 1e6 / f.sessions, 2) end as calls_per_turn,
   case when f.sessions >= $min_sessions then round(f.failed_share, 4) end as failed_share,
   -- Wilson's interval, with the number of sessions: calls of one session are alike.
-  case when f.sessions >= $min_sessions then round(greatest((f.failed_share + 1.92 / f.n
+  case when f.sessions >= $min_sessions and f.failed_share is not null then round(greatest((f.failed_share + 1.92 / f.n
     - 1.96 * sqrt(f.failed_share * (1 - f.failed_share) / f.n + 0.96 / (f.n * f.n))) / (1 + 3.84 / f.n), 0), 4)
   end as failed_low,
   case when f.sessions >= $min_sessions then round((f.failed_share + 1.92 / f.n

@@ -166,6 +166,7 @@ intervals as (
     round(figure / scale, 6) as figure,
     -- Wilson's interval for shares, with the number of sessions: turns and calls of one session are alike.
     case
+      when figure is null then null -- `greatest` leaves nulls out
       when measure like '%_share' then round(greatest((figure + 1.92 / n
         - 1.96 * sqrt(greatest(figure * (1 - figure), 0) / n + 0.96 / (n * n))) / (1 + 3.84 / n), 0), 6)
       when error is not null then round(greatest(figure - 1.96 * error, 0) / scale, 6)

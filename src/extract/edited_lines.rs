@@ -69,6 +69,9 @@ fn of_input(input: &str) -> Option<EditedLines> {
     if input.starts_with('"') {
         return of_patch(&unescape(input)?);
     }
+    if input.starts_with(BEGIN_PATCH) {
+        return of_patch(input);
+    }
     let arguments: Arguments<'_> = serde_json::from_str(input).ok()?;
     if let Some(patch) = arguments.patch.get().filter(|patch| patch.contains(BEGIN_PATCH)) {
         return of_patch(patch);
@@ -391,6 +394,7 @@ mod tests {
                 (Some(2), Some(1)),
             ),
             (r#"{"input":"*** Begin Patch\n*** Delete File: a\n*** Add File: b\n+d\n*** End Patch"}"#, (Some(1), None)),
+            ("*** Begin Patch\n*** Update File: a\n@@\n-b\n+c\n*** End Patch", (Some(1), Some(1))),
             (r#"{"content":"a\nb"}"#, (None, None)),
             ("no JSON", (None, None)),
         ] {

@@ -57,7 +57,7 @@ impl Rows {
 }
 
 /// What a home holds: tokens by model, the numbers of `messages` and `tool_calls` by kind and status, and the values of
-/// columns such as `usage.reasoning_effort`: rows by value, or number and sum.
+/// columns such as `usage.reasoning_effort`: rows by value, or number and sum, which may be in `parts` of one.
 pub type Count = BTreeMap<String, BTreeMap<String, i64>>;
 
 pub const TOKENS: [&str; 5] =
@@ -77,24 +77,36 @@ impl Rows {
         for (name, counted) in script {
             let column = name.split_once('.').filter(|(table, _)| self.0.contains_key(*table));
             if let Some((table, column)) = column {
-                let is_measured = counted.contains_key("sum");
-                count.insert(name.clone(), values_of(&self.values(table), column, is_measured));
+                let rows = self.values(table);
+                let values = if counted.contains_key("sum") {
+                    sum_of(&rows, column, counted.get("parts").copied())
+                } else {
+                    rows_by_value(&rows, column)
+                };
+                count.insert(name.clone(), values);
             }
         }
         count
     }
 }
 
-/// Counts the rows by the value of a text column, each element of a list, or counts and adds the values of a column of numbers.
-fn values_of(rows: &[Value], column: &str, is_measured: bool) -> BTreeMap<String, i64> {
-    let values = || rows.iter().map(|row| &row[column]).filter(|value| !value.is_null());
-    if is_measured {
-        let sum: f64 = values().filter_map(Value::as_f64).sum();
-        let sum = format!("{sum:.0}").parse().unwrap();
-        return [("count".to_owned(), values().count() as i64), ("sum".to_owned(), sum)].into();
-    }
+/// Counts and adds the values of a column of numbers; the sum is in whole parts of one.
+fn sum_of(rows: &[Value], column: &str, parts: Option<i64>) -> BTreeMap<String, i64> {
+    let values: Vec<f64> = rows.iter().filter_map(|row| row[column].as_f64()).collect();
+    let sum = values.iter().sum::<f64>() * parts.unwrap_or(1) as f64;
+    let mut count = BTreeMap::from([
+        ("count".to_owned(), values.len() as i64),
+        ("sum".to_owned(), format!("{sum:.0}").parse().unwrap()),
+    ]);
+    count.extend(parts.map(|parts| ("parts".to_owned(), parts)));
+    count
+}
+
+/// Counts the rows by the value of a text column, or by each element of a list.
+fn rows_by_value(rows: &[Value], column: &str) -> BTreeMap<String, i64> {
     let mut count = BTreeMap::new();
-    let elements = values().flat_map(|value| value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice));
+    let values = rows.iter().map(|row| &row[column]).filter(|value| !value.is_null());
+    let elements = values.flat_map(|value| value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice));
     for value in elements {
         *count.entry(value.as_str().unwrap_or_default().to_owned()).or_default() += 1;
     }

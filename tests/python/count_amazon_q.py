@@ -16,7 +16,9 @@ import sqlite3
 import sys
 import urllib.parse
 
+import edits
 import rows
+import shell
 
 ORDER = ["responses", "input_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens",
          "output_tokens"]
@@ -111,7 +113,13 @@ def one(request, reply, fallback):
         "cache_read_tokens": count(request.get("cache_read_input_tokens")),
         "cache_write_5m_tokens": count(request.get("cache_write_input_tokens")),
         "output_tokens": count(request.get("output_tokens")),
+        "first_token": milliseconds(request.get("time_to_first_chunk")),
     }
+
+
+def milliseconds(duration):
+    whole = count(mapping(duration).get("secs"))
+    return None if whole is None else whole * 1000 + (count(duration.get("nanos")) or 0) // 1_000_000
 
 
 def values(path):
@@ -149,12 +157,18 @@ def total(calls):
         first.setdefault(identity, (model, numbers))
     models = collections.defaultdict(collections.Counter)
     for model, numbers in first.values():
-        models[model].update({"responses": 1, **{name: number or 0 for name, number in numbers.items()}})
-    return {model: {name: models[model][name] for name in ORDER} for model in sorted(models)}
+        models[model].update({"responses": 1, **{name: numbers.get(name) or 0 for name in ORDER[1:]}})
+    told = [numbers for _, numbers in first.values()]
+    return {model: {name: models[model][name] for name in ORDER} for model in sorted(models)} \
+        | rows.measured("usage.time_to_first_token_ms", [numbers.get("first_token") for numbers in told]) \
+        | rows.measured("usage.credits", [numbers.get("credits") for numbers in told], 1000) \
+        | rows.tally("usage.reasoning_effort", [numbers.get("effort") for numbers in told])
 
 
 # ---------------------------------------------------------------- messages and tool calls
 
+SHELLS = ("execute_bash", "execute_cmd", "shell", "executeBash", "executePwsh")
+WRITES = ("fs_write", "write", "fsWrite", "strReplace")
 PROGRAMS = ("In a few words, summarize our conversation so far.", "[SYSTEM NOTE: This is an automated")
 FORBIDDEN = "was rejected because the arguments supplied were forbidden"
 
@@ -182,7 +196,7 @@ class Spoken:
     """Kinds of messages and statuses of calls of all conversations."""
 
     def __init__(self):
-        self.kinds, self.calls = {}, {}
+        self.kinds, self.calls, self.made, self.printed, self.errors = {}, {}, {}, {}, {}
 
     def add(self, conversation):
         name, made = text(conversation.get("conversation_id")), []
@@ -202,6 +216,7 @@ class Spoken:
                     call = name, text(mapping(result).get("tool_use_id"))
                     if call[1] and self.calls.get(call, "pending") == "pending":
                         self.calls[call] = ended(result)
+                        self.printed[call] = [one for part in result.get("content") or () for one in mapping(part).values()]
             made = []
             for kind in ("Response", "ToolUse"):
                 if isinstance(assistant.get(kind), dict):
@@ -211,9 +226,27 @@ class Spoken:
                     for call in reply.get("tool_uses") or ():
                         made.append((name, text(mapping(call).get("id"))))
                         self.calls.setdefault(made[-1], "pending")
+                        tool = text(mapping(call).get("orig_name")) or text(mapping(call).get("name"))
+                        self.made.setdefault(made[-1], (tool, mapping(call).get("args")))
 
     def counted(self):
-        return rows.counted(self.kinds.values(), self.calls.values())
+        changed, commands, codes = [], [], []
+        for key, how in self.calls.items():
+            tool, given = self.made.get(key, (None, None))
+            parts = self.printed.get(key, ())
+            command = mapping(given).get("command")
+            if tool in SHELLS:
+                told = [mapping(part).get("exit_status") for part in parts]
+                codes.append(next((int(code) for code in told if code is not None), None))
+                said = [part if isinstance(part, str) else "%s\n%s" % (mapping(part).get("stdout"), mapping(part).get("stderr"))
+                        for part in parts]
+                commands.append((command, "\n".join(said), how, codes[-1] is None))
+            if how == "ok" and tool in SHELLS and isinstance(command, str):
+                changed.append(edits.of_command(command))
+            elif how == "ok" and tool in WRITES and command not in ("create", "append", "insert"):
+                changed.append(edits.of_arguments(given))
+        return rows.counted(self.kinds.values(), self.calls.values()) | edits.sums(changed) | shell.columns(commands) \
+            | rows.measured("tool_calls.exit_code", codes) | rows.tally("messages.error_type", self.errors.values())
 
 
 def show(calls, spoken):

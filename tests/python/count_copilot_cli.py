@@ -19,8 +19,10 @@ import sys
 import urllib.parse
 
 import edits
+import failures
 import lines
 import rows
+import shell
 
 LARGEST = 2**53 - 1
 FIELDS = ["input_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens", "output_tokens"]
@@ -44,6 +46,20 @@ def count(value):
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return None
     return max(0, int(value)) if abs(value) <= LARGEST else None
+
+
+def number(value):
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    return value if is_number and value >= 0 else None
+
+
+UNITS_SINCE = datetime.datetime(2026, 6, 1, tzinfo=datetime.timezone.utc).timestamp()  # before, requests were charged
+
+
+def units(usage, at):
+    """What a call at that time was charged; nothing is no charge."""
+    nano = number(table(usage).get("totalNanoAiu"))
+    return nano / 1e9 if nano and (at is None or at >= UNITS_SINCE) else None
 
 
 def moment(value):
@@ -142,12 +158,17 @@ def store_rows(path, name="assistant_usage_events"):
 class Process:
     def __init__(self, begun):
         self.begun = begun
+        self.paid = 0  # the units that the session had cost before
         self.after_records = False
         self.last = begun
         self.records = {}
         self.replies = {}  # response -> [model, most output, whether it has the call's own id]
         self.compactions = []
         self.records_compactions = False
+
+    def charges(self):
+        """The units of calls that are told one by one."""
+        return sum(row.units or 0 for row in self.records.values()) + sum(one[4] or 0 for one in self.compactions)
 
     def settles(self, response):
         """Whether a record is, or may be, that of a reply: one of a call with an id has that id, any other may be of any."""
@@ -158,8 +179,9 @@ class Process:
 class Row:
     """One candidate for the count."""
 
-    def __init__(self, identity, model, tokens, ended):
+    def __init__(self, identity, model, tokens, ended, chosen=(None, None), units=None, first_token=None):
         self.identity, self.model, self.tokens, self.ended = identity, model, tokens, ended
+        self.chosen, self.units, self.first_token = chosen, units, first_token
 
 
 def metrics_of(data):
@@ -189,11 +211,15 @@ class Session:
         self.untold = []
         self.told = set()  # replies and compactions that shutdowns or records tell of
         self.models = {}
+        self.chosen = {}  # (model, effort) that the person chose for a thread
+        self.paid, self.paid_by = 0, {}  # the units at the last checkpoint or shutdown: of all models, and of each
+        self.unpaid = []  # replies since then
         self.spoken = set()  # models that a reply named
 
     def begin(self, at):
         self.process = Process(at)
         self.process.after_records = self.recorded_since is not None
+        self.process.paid = self.paid
         self.processes.append(self.process)
         self.untold.append(self.process)
 
@@ -204,13 +230,13 @@ class Session:
 
     def read(self, path):
         seen = set()
-        for number, event in events(path):
+        for line, event in events(path):
             when = moment(event.get("timestamp"))
             if when is not None:
                 self.last = when if self.last is None else max(self.last, when)
                 if self.process is not None:
                     self.process.last = max(self.process.last or when, when)
-            identity = text(event.get("id")) or f"line-{number}"
+            identity = text(event.get("id")) or f"line-{line}"
             if identity in seen:
                 continue
             seen.add(identity)
@@ -230,15 +256,25 @@ class Session:
         self.version = version(text(data.get("copilotVersion"))) or self.version
         if text(data.get("selectedModel")):
             self.models[None] = text(data.get("selectedModel"))
+            self.choose(None, self.models[None], data)
 
     take_session_resume = take_session_start
+
+    def choose(self, thread, model, data):
+        self.chosen[thread] = model, text(data.get("reasoningEffort"))
 
     def take_session_model_change(self, identity, event, data, when):
         model = text(data.get("newModel")) or text(data.get("chosenModel"))
         if model:
             self.models[text(event.get("agentId"))] = model
+        if text(data.get("newModel")):
+            self.choose(text(event.get("agentId")), model, data)
 
     take_session_auto_mode_resolved = take_session_model_change
+
+    def chosen_by(self, event, data):
+        thread = text(event.get("agentId")) or text(data.get("parentToolCallId"))
+        return self.chosen.get(thread, (None, None))
 
     def model_of(self, event, data, own):
         thread = text(event.get("agentId")) or text(data.get("parentToolCallId"))
@@ -247,13 +283,24 @@ class Session:
 
     def take_session_usage_checkpoint(self, identity, event, data, when):
         self.checkpoint = True
+        process, total = self.running(), units(data, self.last)
+        if total is None:
+            return
+        rest = total - max(self.paid, process.paid + process.charges())
+        open_replies = [reply for response, reply in self.unpaid if not process.settles(response)]
+        output = sum(reply[1] for reply in open_replies)
+        for reply in open_replies:
+            reply[4] = rest * reply[1] / output if output and rest > 0 else None
+        self.paid, self.unpaid = total, []
 
     def take_assistant_message(self, identity, event, data, when):
         process = self.running()
         response = (text(data.get("apiCallId")) or text(data.get("requestId")) or text(data.get("messageId"))
                     or identity)
         reply = process.replies.setdefault(
-            response, [self.model_of(event, data, data.get("model")), 0, bool(text(data.get("apiCallId")))])
+            response, [self.model_of(event, data, data.get("model")), 0, bool(text(data.get("apiCallId"))),
+                       self.chosen_by(event, data), None])
+        self.unpaid += [(response, reply)] if not reply[1] else []
         reply[1] = max(reply[1], count(data.get("outputTokens")) or 0)
 
     def take_session_usage_record(self, identity, event, data, when):
@@ -268,7 +315,8 @@ class Session:
         tokens = split(count(usage.get("inputTokens")), count(usage.get("cacheReadTokens")),
                        count(usage.get("cacheWriteTokens")), count(usage.get("outputTokens")),
                        (count(usage.get("cacheTtlSeconds")) or 0) > 300)
-        process.records[response] = Row(response, self.model_of(event, usage, usage.get("model")), tokens, None)
+        process.records[response] = Row(response, self.model_of(event, usage, usage.get("model")), tokens, None,
+                                        self.chosen_by(event, data), units(usage.get("copilotUsage"), self.last))
         self.summed[process.records[response].model].update(tokens)
         said = (text(usage.get("initiator")) or "") + " " + (text(usage.get("interactionType")) or "")
         process.records_compactions |= "compaction" in said
@@ -285,12 +333,12 @@ class Session:
             ("outputTokens", "output"))))
         model = self.model_of(event, data, used.get("model"))
         process = self.running()
-        process.compactions.append((f"compaction:{identity}", model, tokens))
+        process.compactions.append((f"compaction:{identity}", model, tokens, None, units(used.get("copilotUsage"), self.last)))
 
     def beyond_records(self, process, metrics):
         """What a shutdown tells of each model beyond what rows tell: calls of which the record is missing."""
         if not process.records_compactions:
-            for _, model, tokens in process.compactions:
+            for _, model, tokens, *_ in process.compactions:
                 self.summed[model].update(tokens)
         if sum(now[0] + now[1] for now in metrics.values()) <= sum(sum(sums.values()) for sums in self.summed.values()):
             return {}
@@ -309,7 +357,7 @@ class Session:
         process = self.running()
         since = collections.Counter()
         for other in self.untold:
-            for model, output, _ in other.replies.values():
+            for model, output, *_ in other.replies.values():
                 since[model] += output
         self.spoken |= {model for model, output in since.items() if output}
         metrics, from_snapshot = metrics_of(data)
@@ -337,11 +385,30 @@ class Session:
             totals = self.beyond_records(process, metrics)
         self.tell(process, totals)
         ended = when if when is not None else self.last
+        charged = self.charged(data, totals, process)
+        chosen = {reply[3] for reply in process.replies.values()} if len(totals) == 1 else ()
+        chosen = chosen.pop() if len(chosen) == 1 else (None, None)
         for model, tokens in totals.items():
-            self.rows.append(Row(f"shutdown:{identity}:{model}", model, tokens, None if process.after_records else (ended,)))
+            self.rows.append(Row(f"shutdown:{identity}:{model}", model, tokens, None if process.after_records else (ended,),
+                                 chosen, charged.get(model)))
             self.summed[model].update(tokens)
         self.untold = []
         self.process = None
+
+    def charged(self, data, totals, process):
+        """The units of each model that a shutdown tells: what all have cost where there is one, else its own. They go on over
+        processes since there are checkpoints."""
+        goes_on = self.checkpoint or self.version is not None and self.version >= (1, 0, 80)
+        own = {model: units(table(data.get("modelMetrics")).get(model), self.last) for model in totals}
+        together = units(data, self.last)
+        found = {model: one - (self.paid_by.get(model, 0) if goes_on else 0) for model, one in own.items() if one is not None}
+        if len(totals) == 1 and (together or found):
+            model = next(iter(totals))
+            together = together or own[model]
+            found = {model: together - (process.paid if goes_on else 0) - process.charges()}
+        self.paid = together if together is not None else self.paid
+        self.paid_by |= {model: one for model, one in own.items() if one is not None}
+        return {model: one for model, one in found.items() if one > 0}
 
     def tell(self, process, totals):
         """The replies and compactions that a shutdown's totals count are told."""
@@ -358,36 +425,46 @@ class Session:
             if enough or response in own:
                 self.told.add(response)
         if totals and not process.records and self.version and self.version >= (1, 0, 73):
-            self.told.update(identity for identity, _, _ in process.compactions)
+            self.told.update(identity for identity, *_ in process.compactions)
 
     def settle(self):
         for process in self.processes:
             if process.records:
                 self.told.update(response for response in process.replies if process.settles(response))
             if process.records_compactions:
-                self.told.update(identity for identity, _, _ in process.compactions)
+                self.told.update(identity for identity, *_ in process.compactions)
 
     def finish(self, told):
         """`told`: the replies and compactions that any file has a shutdown or records of."""
         for process in self.processes:
             self.rows.extend(process.records.values())
             ended = None if process.after_records else (process.last,)
-            for response, (model, output, _) in process.replies.items():
+            for response, (model, output, _, chosen, charged) in process.replies.items():
                 if output and response not in told:
-                    self.rows.append(Row(response, model, split(None, None, None, output), ended))
-            for identity, model, tokens in process.compactions:
+                    self.rows.append(Row(response, model, split(None, None, None, output), ended, chosen, charged))
+            for identity, model, tokens, _, charged in process.compactions:
                 if identity not in told:
-                    self.rows.append(Row(identity, model, tokens, ended))
+                    self.rows.append(Row(identity, model, tokens, ended, units=charged))
 
 
 # ---------------------------------------------------------------- messages and tool calls
 
+SHELLS = ("bash", "powershell", "shell")
 HIDDEN = ("skill-", "system", "agent-")
 INJECTED = ("<skill-context", "<reminder>", "<system_notification>")
 REJECTED = ("The user rejected this tool call", "Permission denied by user", "Denied by user via preToolUse hook prompt:")
 STOPPED = ("The execution of this tool, or a previous tool was interrupted.", "The pending permission request was cancelled")
 DECISIONS = {"denied-interactively-by-user": "rejected", "cancelled": "interrupted"}
 EXIT = re.compile(r"(?:exited|completed) with exit code (-?\d+)>")
+
+
+def exit_code(data):
+    """The exit code of a call that was carried out, as a field, else in a block or the text."""
+    result = table(data.get("result"))
+    codes = [table(data.get("shellExecution")).get("exitCode")]
+    codes += [table(part).get("exitCode") for part in result.get("contents") or ()]
+    codes += EXIT.findall(text(result.get("content")) or "")[-1:]
+    return next((int(code) for code in codes if code is not None), None)
 
 
 def ended(data, decision):
@@ -398,10 +475,15 @@ def ended(data, decision):
         if decision and not decision.startswith("approved"):
             return DECISIONS.get(decision, "error")
         return "rejected" if words.startswith(REJECTED) else "interrupted" if words.startswith(STOPPED) else "error"
-    codes = [table(data.get("shellExecution")).get("exitCode")]
-    codes += [table(part).get("exitCode") for part in result.get("contents") or ()]
-    codes += EXIT.findall(text(result.get("content")) or "")[-1:]
-    return "error" if int(next((code for code in codes if code is not None), 0)) else "ok"
+    return "error" if exit_code(data) else "ok"
+
+
+def arguments(given):
+    """Arguments, which may be text."""
+    try:
+        return json.loads(given) if isinstance(given, str) else given
+    except ValueError:
+        return given
 
 
 def edited(data, asked):
@@ -409,14 +491,9 @@ def edited(data, asked):
     metrics = table(table(data.get("toolTelemetry")).get("metrics"))
     if "linesAdded" in metrics and "linesRemoved" in metrics:
         return metrics["linesAdded"], metrics["linesRemoved"]
-    tool, given = asked
-    if isinstance(given, str):
-        try:
-            given = json.loads(given)
-        except ValueError:
-            pass
+    tool, given = asked[0], arguments(asked[1])
     command = table(given).get("command")
-    if tool in ("bash", "powershell", "shell"):
+    if tool in SHELLS:
         return edits.of_command(command) if isinstance(command, str) else None
     is_edit = tool in ("edit", "apply_patch", "str_replace", "insert") or \
         tool == "str_replace_editor" and command not in ("view", "create")
@@ -428,12 +505,13 @@ class Spoken:
 
     def __init__(self):
         self.kinds, self.calls, self.edits = {}, {}, {}
+        self.asked, self.outputs, self.codes, self.errors, self.times = {}, {}, {}, {}, {}
 
     def read(self, path):
         opened, decisions, asked, decided, wanted = {}, {}, {}, set(), {}
-        for number, event in events(path):
+        for line, event in events(path):
             kind, data = event.get("type"), table(event.get("data"))
-            identity = text(event.get("id")) or (path, number)
+            identity = text(event.get("id")) or (path, line)
             name = text(data.get("toolCallId"))
             if kind == "user.message" and isinstance(event.get("data"), dict):
                 said, source = text(data.get("content")) or "", text(data.get("source")) or ""
@@ -446,14 +524,21 @@ class Spoken:
                 requests = data.get("toolRequests")
                 for place, request in enumerate(requests if isinstance(requests, list) else ()):
                     call = text(table(request).get("toolCallId"))
-                    if call:
+                    is_begun = isinstance(opened.get(call), str) and self.calls.get(opened[call]) == "pending"
+                    if call and not is_begun:  # else its start came before the request for it
                         wanted[call] = request.get("name"), request.get("arguments")
                         opened[call] = identity, place
                         self.calls.setdefault(opened[call], "pending")
+                        self.asked.setdefault(opened[call], wanted[call])
             elif kind in ("tool.execution_start", "tool.user_requested", "subagent.started") and name not in opened:
                 opened[name] = identity
                 wanted[name] = data.get("toolName"), data.get("arguments")
                 self.calls.setdefault(identity, "pending")
+                self.asked.setdefault(identity, wanted[name])
+            elif kind == "session.error":
+                self.errors[identity] = failures.reason(text(data.get("message")), text(data.get("errorType")), data.get("statusCode"))
+            elif kind == "session.compaction_complete":
+                self.times[identity] = number(table(data.get("compactionTokensUsed")).get("duration"))
             elif kind == "permission.requested":
                 asked[data.get("requestId")] = text(table(data.get("permissionRequest")).get("toolCallId"))
             elif kind == "permission.completed":
@@ -466,9 +551,18 @@ class Spoken:
                 key = opened.get(name, identity)
                 if self.calls.get(key, "pending") == "pending" or key in decided:
                     self.calls[key] = ended(data, decisions.get(name))
+                    self.codes[key] = exit_code(data)
+                    self.outputs[key] = text(table(data.get("error")).get("message")) or text(table(data.get("result")).get("content"))
                     if self.calls[key] == "ok":
                         self.edits[key] = edited(data, wanted.get(name, (None, None)))
                     decided.discard(key)
+
+    def shells(self):
+        """Commands with their output, how they ended, and whether their exit code is not known."""
+        for key, how in self.calls.items():
+            tool, given = self.asked.get(key, (None, None))
+            if tool in SHELLS:
+                yield table(arguments(given)).get("command"), self.outputs.get(key) or "", how, self.codes.get(key) is None
 
     def read_chat(self, path, known):
         """One document of the oldest versions; not if the session has events."""
@@ -483,10 +577,16 @@ class Spoken:
             self.kinds[session, place] = {"user": "prompt", "assistant": "reply"}.get(role, "other")
             for call in message.get("tool_calls") or ():
                 self.calls[session, call.get("id")] = "pending"
+                made = table(call.get("function"))
+                self.asked[session, call.get("id")] = made.get("name"), made.get("arguments")
             if role == "tool":
                 words = text(message.get("content")) or ""
                 code = EXIT.findall(words)[-1:]
-                self.calls[name] = "rejected" if words.startswith(REJECTED) else "error" if code and int(code[0]) else "ok"
+                self.codes[name] = int(code[0]) if code else None
+                self.outputs[name] = words
+                self.calls[name] = "rejected" if words.startswith(REJECTED) else "error" if self.codes[name] else "ok"
+                if self.calls[name] == "ok":
+                    self.edits[name] = edited({}, self.asked.get(name, (None, None)))
 
     def read_turns(self, path, known):
         """What the database has of sessions without events."""
@@ -510,7 +610,9 @@ def spoken(home):
             found.read_chat(path, known)
         if os.path.isfile(os.path.join(root, "session-store.db")):
             found.read_turns(os.path.join(root, "session-store.db"), known)
-    return rows.counted(found.kinds.values(), found.calls.values()) | edits.sums(found.edits.values())
+    return rows.counted(found.kinds.values(), found.calls.values()) | edits.sums(found.edits.values()) \
+        | shell.columns(found.shells()) | rows.measured("tool_calls.exit_code", found.codes.values()) \
+        | rows.tally("messages.error_type", found.errors.values()) | rows.measured("messages.duration_ms", found.times.values())
 
 
 def total(home):
@@ -552,13 +654,19 @@ def total(home):
             created = moment(row["created_at"])
             if recorded and (created is None or min(recorded) <= math.floor(created) + 1):
                 continue
-            counted[identity] = Row(identity, text(row.get("model")), tokens, None)
+            counted[identity] = Row(identity, text(row.get("model")), tokens, None, (None, text(row.get("reasoning_effort"))),
+                                    units({"totalNanoAiu": row.get("total_nano_aiu")}, moment(row.get("created_at"))), number(row.get("time_to_first_token_ms")))
 
     models = collections.defaultdict(collections.Counter)
     for row in counted.values():
         if any(row.tokens.values()):
             models[row.model or "null"].update({"responses": 1, **row.tokens})
-    return {model: {name: models[model][name] for name in ["responses", *FIELDS]} for model in sorted(models)}
+    billed = [row for row in counted.values() if any(row.tokens.values())]
+    return {model: {name: models[model][name] for name in ["responses", *FIELDS]} for model in sorted(models)} \
+        | rows.tally("usage.requested_model", [row.chosen[0] for row in billed]) \
+        | rows.tally("usage.reasoning_effort", [row.chosen[1] for row in billed]) \
+        | rows.measured("usage.credits", [row.units for row in billed], 1000) \
+        | rows.measured("usage.time_to_first_token_ms", [row.first_token and round(row.first_token) for row in billed])
 
 
 if __name__ == "__main__":

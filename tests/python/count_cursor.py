@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Count the tokens that Cursor recorded below a home folder, once each.
+"""Count the tokens that Cursor recorded below a home folder, once each, and the lines of edits.
 
     count_cursor.py HOME
 
@@ -13,6 +13,8 @@ import os
 import sqlite3
 import sys
 import urllib.parse
+
+import edits
 
 KINDS = ["input_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens", "output_tokens"]
 USERS = [".config/Cursor/User", "Library/Application Support/Cursor/User", "AppData/Roaming/Cursor/User"]
@@ -76,6 +78,21 @@ def is_user(bubble, header):
     return None
 
 
+EDITS = ("search_replace", "edit_file_v2_search_replace", "multi_edit", "apply_patch", "StrReplace", "MultiEdit", "Edit",
+         "ApplyPatch")
+
+
+def edited(tool):
+    """The lines that a call changed, by its arguments; None of one that did not end well."""
+    result, more = parse(tool.get("result")), as_dict(tool.get("additionalData"))
+    refused = tool.get("userDecision") == "rejected" or as_dict(result).get("rejected") is True
+    failed = as_dict(result).get("error") or more.get("status") == "error"
+    if tool.get("name") not in EDITS or tool.get("status") != "completed" or refused or failed:
+        return None
+    given = tool.get("rawArgs") or tool.get("params") or ""
+    return edits.of_arguments(given if given.startswith("*** ") else parse(given))
+
+
 class Conversation:
     def __init__(self, record, ident):
         self.id = ident
@@ -86,7 +103,7 @@ class Conversation:
             if model and (number_of_cents(cost) or 0) >= 0 and number_of_cents(cost) is not None
         }
         self.asked = None
-        self.rows = {}
+        self.rows, self.edits = {}, {}
         self.seen = set()
 
     def take(self, ident, bubble, header):
@@ -100,6 +117,9 @@ class Conversation:
             return
         if who:
             self.asked = model_of(bubble) or self.asked
+        tool = as_dict(bubble.get("toolFormerData"))
+        call = tool.get("toolCallId") or ""
+        self.edits.setdefault(call if len(call) >= 12 else (self.id, ident), edited(tool))
         both = tokens(bubble)
         if not both:
             return
@@ -185,11 +205,12 @@ def spelled(model, costs):
 
 
 def main(home):
-    responses, costs = {}, set()
+    responses, costs, changed = {}, set(), {}
     paths = [path for user in USERS for path in glob.glob(os.path.join(glob.escape(home), user, "*", "state.vscdb"))]
     paths += [path for user in USERS for path in glob.glob(os.path.join(glob.escape(home), user, "workspaceStorage/*/state.vscdb"))]
     for path in sorted(paths):
         for conversation in conversations(path):
+            changed = conversation.edits | changed
             costs |= {(conversation.id, model) for model in conversation.costs}
             for (response, given, made), model in conversation.rows.items():
                 model = spelled(model, conversation.costs)
@@ -208,7 +229,7 @@ def main(home):
         row["output_tokens"] += made
     for session, model in costs - priced:
         models.setdefault(model, dict.fromkeys(["responses"] + KINDS, 0))["responses"] += 1
-    print(json.dumps(models, indent=2, sort_keys=True))
+    print(json.dumps(models | edits.sums(changed.values()), indent=2, sort_keys=True))
 
 
 main(sys.argv[1])

@@ -15,8 +15,11 @@ import os
 import re
 import sys
 
+import edits
+import failures
 import lines
 import rows
+import shell
 
 START = re.compile(r'\{"type"')  # how a record begins
 LARGEST = 2**53 - 1  # no whole number beyond this is exact
@@ -96,14 +99,16 @@ def is_reply(message):
 
 
 def read_session(path):
-    """(id, model or None, tokens or None) of a session file; None if it holds none."""
+    """(id, model or None, tokens or None, facts) of a session file; None if it holds none."""
     session = os.path.basename(path)[:-len(".jsonl")]
-    chosen = chosen_model(read_settings(path[:-len(".jsonl")] + ".settings.json"))
+    settings = read_settings(path[:-len(".jsonl")] + ".settings.json")
+    chosen = chosen_model(settings)
     found = header = False
     parent = forked_at = hint = None
     replied = False
     at_fork = False
-    models, seen = [], set()
+    models, efforts, seen = [], [], set()
+    effort = None
     for record in records(path):
         kind = record.get("type")
         if kind == "session_start":
@@ -114,6 +119,7 @@ def read_session(path):
             found = header = True
         elif kind == "session_settings":
             hint = model_name(text(record.get("model"))) or hint
+            effort = text(record.get("reasoningEffort")) or effort
         elif kind == "message" and isinstance(record.get("message"), dict):
             message = record["message"]
             identity = text(record.get("id")) or text(message.get("id"))
@@ -127,15 +133,15 @@ def read_session(path):
                     model = model_name(text(message.get("modelId"))) or hint or chosen
                     if model:
                         models.append(model)
+                    efforts.append(text(message.get("reasoningEffort")) or effort or text(settings.get("reasoningEffort")))
             else:
                 for name in named_models(message.get("content")):
                     hint = model_name(name)
         last = text(record.get("id")) or (text(inside(record, "message", "id")) if kind == "message" else None)
         if kind in ("message", "compaction_state") and parent and forked_at and last == forked_at and not at_fork:
-            at_fork, replied, models = True, False, []  # a fork's total is what it spent itself
+            at_fork, replied, models, efforts = True, False, [], []  # a fork's total is what it spent itself
     if not found:
         return None
-    settings = read_settings(path[:-len(".jsonl")] + ".settings.json")
     tokens = total(settings)
     names = set(models)
     model = chosen if not names else names.pop() if len(names) == 1 else None
@@ -148,7 +154,8 @@ def read_session(path):
                 is_copy = holds if at_fork or not replied else tokens == copied
                 tokens = None if is_copy else tokens
                 break
-    return session, model, tokens
+    efforts = {one for one in efforts if one} or {text(settings.get("reasoningEffort"))}
+    return session, model, tokens, facts_of(settings) | {"effort": efforts.pop() if len(efforts) == 1 else None}
 
 
 def read_settings(path):
@@ -162,9 +169,16 @@ def read_settings(path):
 
 def chosen_model(settings):
     model, routed = text(settings.get("model")), text(inside(settings, "effectiveFactoryRouterModel", "modelId"))
-    if routed and (not model or "router" in model):
-        model = routed
-    return model_name(model)
+    return model_name(routed if routed and (not model or "router" in model) else model)
+
+
+def facts_of(settings):
+    """What settings tell of a session's usage: the router that was asked, and the credits."""
+    model = text(settings.get("model")) or ""
+    credits = inside(settings, "tokenUsage", "factoryCredits")
+    is_number = isinstance(credits, (int, float)) and not isinstance(credits, bool) and math.isfinite(credits)
+    return {"requested": model if "router" in model else None,
+            "credits": credits if is_number and credits >= 0 else None}
 
 
 def total(settings):
@@ -184,15 +198,16 @@ def total(settings):
 # ---------------------------------------------------------------- captured streams
 
 def read_capture(path):
-    """(session, turn, model, tokens) for each completion that has tokens."""
+    """(session, turn, model, tokens, effort) for each completion that has tokens."""
     session = os.path.basename(path)[:-len(".jsonl")]
-    models, turns, replies, named = {}, collections.Counter(), {}, collections.Counter()
+    models, turns, replies, named, efforts = {}, collections.Counter(), {}, collections.Counter(), {}
     for record in records(path):
         kind = record.get("type")
         if kind not in STREAM:
             continue
         session = text(record.get("session_id")) or text(record.get("sessionId")) or session
         models[session] = model_name(text(record.get("model"))) or models.get(session)
+        efforts[session] = text(record.get("reasoning_effort")) or text(record.get("reasoningEffort")) or efforts.get(session)
         if kind == "message" and record.get("role") == "assistant":
             replies[session] = text(record.get("id"))
         elif kind == "message" and record.get("role") == "user":
@@ -208,7 +223,7 @@ def read_capture(path):
         names = ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "", "output_tokens"]
         tokens = {kind: count(usage.get(name)) or 0 for kind, name in zip(KINDS, names)}
         if any(tokens.values()):
-            yield session, turn, models[session], tokens
+            yield session, turn, models[session], tokens, efforts[session]
 
 
 def is_session(path):
@@ -242,10 +257,17 @@ def kind(message):
     return "prompt" if is_typed and not is_programs else "other"
 
 
+def exit_code(said):
+    """The exit code that a result tells: in an object, in its first line or at the end of the last."""
+    whole = re.match(r"\s*\{.*\}\s*$", said, re.S)
+    code = whole and re.search(r'"exitCode": ?(-?\d+)', said) or re.match(r".*\(exit code: ?(-?\d+)\)", said) \
+        or re.search(r"(?:\(exit code: ?(-?\d+)\)|\[Process exited with code (-?\d+)\])\s*\Z", said)
+    return int(next(one for one in code.groups() if one is not None)) if code else None
+
+
 def ended(said, is_error):
     """How a call ended, by its result."""
-    code = re.search(r'(?:\(exit code:|"exitCode":|\[Process exited with code) ?(-?\d+)', said)
-    failed = is_error is True or is_error is None and said.startswith("Error:") or code and int(code[1])
+    failed = is_error is True or is_error is None and said.startswith("Error:") or exit_code(said)
     if failed and REJECTED.search(said[:300]):
         return "rejected"
     return "interrupted" if failed and STOPPED.match(said) else "error" if failed else "ok"
@@ -255,17 +277,57 @@ def shown(value):
     return value if isinstance(value, str) else "\n".join(texts_of(value)) if isinstance(value, list) else json.dumps(value)
 
 
+SHELLS = ("Execute", "Shell")
+EDITS = ("Edit", "MultiEdit", "ApplyPatch", "apply_patch")
+
+
+def arguments(given):
+    """Arguments, which may be text."""
+    try:
+        return json.loads(given) if isinstance(given, str) else given
+    except ValueError:
+        return given
+
+
 class Spoken:
     """Messages by identity, and calls by the program's id."""
 
     def __init__(self):
         self.kinds, self.calls, self.sessions = {}, {}, set()
+        self.made, self.outputs, self.modes, self.errors = {}, {}, {}, {}
+
+    def open(self, call, name, given):
+        self.calls.setdefault(call, "pending")
+        self.made.setdefault(call, (name, arguments(given)))
+
+    def close(self, call, said, is_error):
+        if self.calls.get(call, "pending") == "pending":
+            self.calls[call], self.outputs[call] = ended(said, is_error), said
+
+    def facts(self):
+        """The columns of calls and messages."""
+        changed, commands, codes = [], [], []
+        for key, how in self.calls.items():
+            (name, given), said = self.made.get(key, (None, None)), self.outputs.get(key, "")
+            command = given.get("command") if isinstance(given, dict) else None
+            if name in SHELLS:
+                codes.append(exit_code(said))
+                commands.append((command, said, how, codes[-1] is None))
+            if how == "ok" and name in SHELLS and isinstance(command, str):
+                changed.append(edits.of_command(command))
+            elif how == "ok" and name in EDITS:
+                changed.append(edits.of_arguments(given))
+        return edits.sums(changed) | shell.columns(commands) | rows.measured("tool_calls.exit_code", codes) \
+            | rows.tally("messages.permission_mode", [self.modes.get(key) for key, kind in self.kinds.items() if kind == "prompt"]) \
+            | rows.tally("messages.error_type", self.errors.values())
 
     def session(self, path):
-        opened = {}
+        opened, mode = {}, None
         for place, record in enumerate(records(path)):
             if record.get("type") == "session_start":
                 self.sessions.add(text(record.get("id")) or os.path.basename(path)[:-len(".jsonl")])
+            if record.get("type") == "session_settings":
+                mode = text(record.get("autonomyLevel")) or mode
             message = record.get("message")
             if record.get("type") != "message" or not isinstance(message, dict):
                 continue
@@ -273,18 +335,21 @@ class Spoken:
             name = text(record.get("id")) or text(message.get("id"))
             identity = (name, record.get("timestamp")) if name else (path, place)
             self.kinds.setdefault(identity, kind(message))
+            self.modes.setdefault(identity, mode)
+            said = "\n".join(texts_of(message.get("content"))).lstrip()
+            if message.get("role") == "user" and said.startswith("BYOK Error:"):
+                self.errors.setdefault(identity, failures.reason(said))
             for at, block in enumerate(blocks(message)):
                 if block.get("type") == "tool_use":
                     call = opened[block.get("id")] = identity, at
-                    self.calls.setdefault(call, "pending")
+                    self.open(call, block.get("name"), block.get("input"))
                 elif block.get("type") == "tool_result":
                     name = text(block.get("tool_use_id"))
                     call = opened.get(name, (identity, at)) if name else (identity, at)
-                    if self.calls.get(call, "pending") == "pending":
-                        self.calls[call] = ended(shown(block.get("content")), block.get("is_error"))
+                    self.close(call, shown(block.get("content")), block.get("is_error"))
 
     def capture(self, path):
-        session, answered = os.path.basename(path)[:-len(".jsonl")], False
+        session, answer = os.path.basename(path)[:-len(".jsonl")], None
         for place, record in enumerate(records(path)):
             session = text(record.get("session_id")) or text(record.get("sessionId")) or session
             if session in self.sessions:
@@ -292,13 +357,16 @@ class Spoken:
             identity = session, text(record.get("toolCallId")) or text(record.get("id")) or (path, place)
             if record.get("type") == "message":
                 self.kinds[identity] = {"user": "prompt", "assistant": "reply"}.get(record.get("role"), "other")
-                answered = record.get("role") == "assistant"
-            elif record.get("type") == "completion" and text(record.get("finalText")) and not answered:
-                self.kinds[identity] = "reply"
+                answer = record.get("text") if record.get("role") == "assistant" else None
+            elif record.get("type") == "completion" and text(record.get("finalText")):
+                if (answer or "").strip() != record["finalText"].strip():
+                    self.kinds[identity] = "reply"
             elif record.get("type") == "tool_call":
-                self.calls.setdefault(identity, "pending")
-            elif record.get("type") == "tool_result" and self.calls.get(identity, "pending") == "pending":
-                self.calls[identity] = ended(shown(record.get("value")), record.get("isError"))
+                self.open(identity, record.get("toolName"), record.get("parameters"))
+            elif record.get("type") == "tool_result":
+                self.close(identity, shown(record.get("value")), record.get("isError"))
+            elif record.get("type") == "error":
+                self.errors.setdefault(identity, failures.reason(text(record.get("message"))))
 
 
 # ---------------------------------------------------------------- all together
@@ -318,31 +386,32 @@ def files(home):
 
 
 def all_usage(home):
-    """Usage by identity: (model, tokens), the fullest copy of each."""
+    """Usage by identity: (model, tokens, facts), the fullest copy of each."""
     sessions, captures = files(home)
     usage = {}
 
-    def add(identity, model, tokens, size):
+    def add(identity, model, tokens, size, facts):
         known = usage.get(identity)
         if known is None or size(tokens) > size(known[1]):
-            usage[identity] = model, tokens
+            usage[identity] = model, tokens, facts
 
     totalled = set()
     for path in sessions:
         found = read_session(path)
         if found and found[2]:
-            add(found[0], found[1], found[2], lambda tokens: sum(tokens.values()))
+            add(found[0], found[1], found[2], lambda tokens: sum(tokens.values()), found[3])
             totalled.add(found[0])
     for path in captures:
-        for session, turn, model, tokens in read_capture(path):
+        for session, turn, model, tokens, effort in read_capture(path):
             if session not in totalled:
-                add((session, turn), model, tokens, lambda tokens: tokens["output_tokens"])
+                add((session, turn), model, tokens, lambda tokens: tokens["output_tokens"], {"effort": effort})
     return usage
 
 
 def main():
     models = collections.defaultdict(collections.Counter)
-    for model, tokens in all_usage(sys.argv[1]).values():
+    usage = all_usage(sys.argv[1]).values()
+    for model, tokens, _ in usage:
         models[model or "null"].update({"responses": 1, **tokens})
     order = ["responses"] + KINDS
     by_model = {model: {name: models[model][name] for name in order} for model in sorted(models)}
@@ -352,7 +421,11 @@ def main():
         spoken.session(path)
     for path in captures:
         spoken.capture(path)
-    json.dump(by_model | rows.counted(spoken.kinds.values(), spoken.calls.values()), sys.stdout, indent=2)
+    told = rows.tally("usage.requested_model", [facts.get("requested") for *_, facts in usage]) \
+        | rows.tally("usage.reasoning_effort", [facts.get("effort") for *_, facts in usage]) \
+        | rows.measured("usage.credits", [facts.get("credits") for *_, facts in usage], 1000)
+    counted = rows.counted(spoken.kinds.values(), spoken.calls.values())
+    json.dump(by_model | counted | spoken.facts() | told, sys.stdout, indent=2)
     print()
 
 

@@ -16,8 +16,10 @@ import re
 import sys
 
 import edits
+import failures
 import lines
 import rows
+import shell
 
 START = re.compile(r'\{"(?:id|\$set|sessionId|\$rewindTo)"')  # how a record begins
 LARGEST = 2**53 - 1  # Gemini CLI is JavaScript: no whole number beyond this is exact
@@ -197,6 +199,12 @@ def kind(versions):
     return "reply" if message.get("type") in REPLIES and said not in (SYNTHETIC, THANKS) else "other"
 
 
+def error(versions):
+    """Why a request to the model failed."""
+    said = "".join(parts(versions[-1].get("content"))[0])
+    return failures.reason(said) if versions[-1].get("type") == "error" and "[API Error" in said else None
+
+
 def status(call):
     said = json.dumps([call.get("result"), call.get("resultDisplay")], ensure_ascii=False)
     if call.get("status") == "cancelled":
@@ -207,25 +215,54 @@ def status(call):
         return "pending"
     if any(words in said for words in STOPPED):
         return "interrupted"
-    failed = re.search(r"Exit Code: (?!0\b)|Signal: [1-9]", said)
+    failed = re.search(r"^Exit Code: (?!0\b)|^Signal: [1-9]", shown(call), re.M)
     return "error" if call.get("name") == "run_shell_command" and failed else "ok"
+
+
+def shown(call):
+    """What a call gave back: the answer to the model, else what was displayed."""
+    result = call.get("result")
+    answers = [part["functionResponse"].get("response") for part in result if isinstance(part, dict)
+               and isinstance(part.get("functionResponse"), dict)] if isinstance(result, list) else []
+    said = [one.get("output") or one.get("error") for one in answers if isinstance(one, dict)]
+    said = [one for one in said if isinstance(one, str)] or parts(result)[0]
+    display = call.get("resultDisplay")
+    return "\n".join(said) or (display if isinstance(display, str) else "")
+
+
+def exit_code(call):
+    """The exit code of a command: since 2026 it is written only if it is not 0."""
+    if call.get("name") != "run_shell_command" or status(call) not in ("ok", "error") or call.get("status") != "success":
+        return None
+    said = shown(call)
+    code = re.search(r"^Exit Code: (-?\d+|\(none\))", said, re.M)
+    if code:
+        return int(code[1]) if code[1] != "(none)" else None
+    return None if re.search(r"^Signal: \d|moved to background", said, re.M) else 0
+
+
+def shell_call(call):
+    """(command, output, status, whether the exit code is unknown) of a command, without the names of the output's parts."""
+    given, code = call.get("args"), exit_code(call)
+    output = re.sub(r"^(Output|Stdout|Stderr): ", "", shown(call), flags=re.M)
+    return given.get("command") if isinstance(given, dict) else None, output, status(call), code is None
 
 
 def edited(call):
     """The lines that a call changed: as shown, else by its arguments."""
-    shown, given = call.get("resultDisplay"), call.get("args")
+    display, given = call.get("resultDisplay"), call.get("args")
     given = given if isinstance(given, dict) else {}
     if call.get("name") == "run_shell_command":
         return edits.of_command(given["command"]) if isinstance(given.get("command"), str) else None
     if call.get("name") not in ("replace", "edit", "write_file"):
         return None
-    shown = shown if isinstance(shown, dict) else {}
-    counts = shown.get("diffStat") if isinstance(shown.get("diffStat"), dict) else {}
+    display = display if isinstance(display, dict) else {}
+    counts = display.get("diffStat") if isinstance(display.get("diffStat"), dict) else {}
     added, removed = (counts.get("model_%s_lines" % what, counts.get("ai_%s_lines" % what)) for what in ("added", "removed"))
     if added is not None and removed is not None:
         return added + counts.get("user_added_lines", 0), removed + counts.get("user_removed_lines", 0)
-    if isinstance(shown.get("fileDiff"), str) and shown["fileDiff"]:
-        return edits.of_diff(shown["fileDiff"])
+    if isinstance(display.get("fileDiff"), str) and display["fileDiff"]:
+        return edits.of_diff(display["fileDiff"])
     return edits.of_arguments(given) if call.get("name") != "write_file" else None
 
 
@@ -251,7 +288,7 @@ def total(home):
                 of_message = message.get("toolCalls")
                 for call in of_message if isinstance(of_message, list) else ():
                     if isinstance(call, dict):
-                        ended[session, call.get("id") or identity].append((status(call), edited(call)))
+                        ended[session, call.get("id") or identity].append((status(call), call))
     models = collections.defaultdict(collections.Counter)
     for identity, found in copies.items():
         told = [one for one in map(response, found) if one]
@@ -262,8 +299,12 @@ def total(home):
              "cache_write_1h_tokens", "output_tokens"]
     by_model = {model: {name: models[model][name] for name in order} for model in sorted(models)}
     kinds = [kind(found[0]) for found in copies.values()] + [kind([entry]) for entry in typed_alone(home, sessions)]
-    calls = [next((one for one in reversed(told) if one[0] != "pending"), ("pending", None)) for told in ended.values()]
-    return by_model | rows.counted(kinds, [how for how, _ in calls]) | edits.sums(edit for how, edit in calls if how == "ok")
+    calls = [next((one for one in reversed(told) if one[0] != "pending"), ("pending", told[-1][1])) for told in ended.values()]
+    commands = [call for _, call in calls if call.get("name") == "run_shell_command"]
+    return by_model | rows.counted(kinds, [how for how, _ in calls]) \
+        | edits.sums(edited(call) for how, call in calls if how == "ok") \
+        | shell.columns(map(shell_call, commands)) | rows.measured("tool_calls.exit_code", map(exit_code, commands)) \
+        | rows.tally("messages.error_type", [error(found[0]) for found in copies.values()])
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import re
 import sys
 
 import count_amazon_q
+import failures
 import lines
 from count_amazon_q import count, mapping, text
 
@@ -40,6 +41,13 @@ def records(path):
                     yield number, value
 
 
+def credits(charged, name):
+    """The sum of what was charged in credits."""
+    told = [one.get(name) for one in charged if str(mapping(one).get("unit")).startswith("credit")] \
+        if isinstance(charged, list) else []
+    return sum(told) if told else None
+
+
 def second_engine(sessions):
     """The turns that states note. 0 tokens are none told."""
     for folder in (sessions, os.path.join(sessions, "cli")):
@@ -54,7 +62,8 @@ def second_engine(sessions):
                 messages = [one for one in turn.get("message_ids") or [] if text(one)]
                 used = {"input_tokens": count(turn.get("input_token_count")) or 0,
                         "output_tokens": count(turn.get("output_token_count")) or 0}
-                if messages or turn.get("end_timestamp") or any(used.values()):
+                used["credits"] = credits(turn.get("metering_usage"), "value")
+                if messages or turn.get("end_timestamp") or used["input_tokens"] or used["output_tokens"]:
                     yield messages[0] if messages else (session, place), text(turn.get("model")) or model or "null", used
 
 
@@ -70,7 +79,9 @@ def third_engine(sessions):
                 payload = mapping(line.get("payload"))
                 if payload.get("type") == "usage_summary":
                     own = text(payload.get("turnId")) or text(line.get("id")) or number
-                    yield (path, own), text(described.get("modelId")) or "null", {}
+                    yield (path, own), text(described.get("modelId")) or "null", {
+                        "credits": credits(payload.get("promptTurnSummaries"), "usage"),
+                        "effort": text(described.get("effortLevel"))}
 
 
 def second_spoken(sessions, spoken):
@@ -89,10 +100,12 @@ def second_spoken(sessions, spoken):
                 call = path, text(inner.get("toolUseId")) or number
                 if mapping(part).get("kind") == "toolUse":
                     spoken.calls.setdefault(call, "pending")
+                    spoken.made.setdefault(call, (inner.get("name"), inner.get("input")))
                 elif mapping(part).get("kind") == "toolResult" and spoken.calls.get(call) == "pending":
                     cancelled = any("Tool use was cancelled by the user" in str(one) for one in inner.get("content") or ())
                     failed = str(inner.get("status")).lower() == "error"
                     codes = [mapping(mapping(one).get("data")).get("exit_status", "0") for one in inner.get("content") or ()]
+                    spoken.printed[call] = [mapping(one).get("data") for one in inner.get("content") or ()]
                     spoken.calls[call] = "rejected" if cancelled else "error" if failed or any(not str(code).endswith("0") for code in codes) else "ok"
 
 
@@ -115,6 +128,9 @@ def third_spoken(sessions, spoken):
                     spoken.kinds[path, name] = "reply" if is_reply else "other"
                 elif kind == "tool_call":
                     spoken.calls.setdefault(call, "rejected" if call in refused else "pending")
+                    spoken.made.setdefault(call, (payload.get("toolName"), payload.get("args")))
+                elif kind == "turn_end" and re.search("error|fail", str(payload.get("reason")), re.I):
+                    spoken.errors[path, name] = failures.reason(payload["reason"])
                 elif kind == "pending_interaction":
                     asked = call
                 elif kind == "interaction_resolved" and "reject" in str(payload.get("selectedOption")).lower():
@@ -123,6 +139,7 @@ def third_spoken(sessions, spoken):
                 elif kind == "tool_result" and call not in refused and call in spoken.calls:
                     made_up = str(line.get("id")).endswith("-result-synthetic")
                     failed = payload.get("success") is False
+                    spoken.printed[call] = [payload.get("content")]
                     spoken.calls[call] = "interrupted" if made_up and failed else "error" if failed else "ok"
 
 

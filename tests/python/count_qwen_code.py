@@ -10,13 +10,16 @@ called "null".
 import collections
 import glob
 import json
-import re
 import math
 import os
+import re
 import sys
 
+import edits
+import failures
 import lines
 import rows
+import shell
 
 LARGEST = 2**53 - 1  # Qwen Code is JavaScript: no whole number beyond this is exact
 START = re.compile(r'\{"uuid"')  # how a record begins
@@ -58,12 +61,12 @@ def records_of(path):
 
 
 def responses(path):
-    """(identity, model, numbers) of the model's lines of one file."""
+    """(identity, model, numbers, context window) of the model's lines of one file."""
     for number, record in records_of(path):
         usage = record.get("usageMetadata")
         numbers = billed(usage) if record.get("type") == "assistant" and isinstance(usage, dict) else {}
         if any(numbers.values()):
-            yield record.get("uuid") or (path, number), record.get("model") or "null", numbers
+            yield record.get("uuid") or (path, number), record.get("model") or "null", numbers, record.get("contextWindowSize")
 
 
 def parts(record):
@@ -81,8 +84,7 @@ def kind(record):
 
 def ended(record, response, decision):
     """How a call ended: by the line's result, or the answer itself where there is none."""
-    told = record.get("toolCallResult") if isinstance(record.get("toolCallResult"), dict) else {}
-    answer = response.get("response") if isinstance(response.get("response"), dict) else {}
+    told, answer = table(record.get("toolCallResult")), table(response.get("response"))
     said = json.dumps([answer, told.get("resultDisplay")], ensure_ascii=False)
     if decision == "reject":
         return "rejected"
@@ -90,21 +92,59 @@ def ended(record, response, decision):
         return "rejected" if re.search(r"User (denied|declined|rejected|did not allow)", said) else "interrupted"
     if told.get("status") == "error" or not told.get("status") and "error" in answer:
         return "error"
-    code = re.search(r"Exit Code: (-?\d+)", said)
-    return "error" if code and int(code[1]) else "ok"
+    return "error" if response.get("name") == "run_shell_command" and exit_code(printed(response)) else "ok"
+
+
+def table(value):
+    return value if isinstance(value, dict) else {}
+
+
+def printed(response):
+    """What a tool gave the model."""
+    answer = table(response.get("response"))
+    said = [answer.get(key) for key in ("output", "error") if isinstance(answer.get(key), str)]
+    return said[0] if said else json.dumps(answer)
+
+
+def exit_code(output):
+    code = re.search(r"^Exit Code: (-?\d+)", output, re.M)
+    return int(code[1]) if code else None
+
+
+def edited(name, given, record):
+    """The lines that a call changed: as shown, else by its arguments."""
+    display, given = table(table(record.get("toolCallResult")).get("resultDisplay")), table(given)
+    if name == "run_shell_command":
+        return edits.of_command(given["command"]) if isinstance(given.get("command"), str) else None
+    if name not in ("edit", "replace", "write_file", "notebook_edit"):
+        return None
+    counts = table(display.get("diffStat"))
+    added, removed = (counts.get("model_%s_lines" % what, counts.get("ai_%s_lines" % what)) for what in ("added", "removed"))
+    if added is not None and removed is not None:
+        return added + counts.get("user_added_lines", 0), removed + counts.get("user_removed_lines", 0)
+    if isinstance(display.get("fileDiff"), str) and display["fileDiff"]:
+        return edits.of_diff(display["fileDiff"])
+    return edits.of_arguments(given) if name != "write_file" else None
+
+
+def error(event):
+    """Why a request to the model failed."""
+    if event.get("event.name") == "qwen-code.api_error":
+        return failures.reason(event.get("error_message") or event.get("error"), event.get("error_type"), event.get("status_code"))
+    return None
 
 
 def spoken(paths):
     """Kinds of messages and statuses of calls. What a fork copied has the same uuid and line."""
-    kinds, calls = {}, {}
+    kinds, calls, made, answers, errors = {}, {}, {}, {}, {}
     for path in paths:
         opened, decisions = {}, {}
         found = list(records_of(path))
-        for _, record in found:
-            payload = record.get("systemPayload") if isinstance(record.get("systemPayload"), dict) else {}
-            event = payload.get("uiEvent") if isinstance(payload.get("uiEvent"), dict) else {}
+        for number, record in found:
+            event = table(table(record.get("systemPayload")).get("uiEvent"))
             if event.get("event.name") == "qwen-code.tool_call":
                 decisions[event.get("call_id")] = event.get("decision")
+            errors[record.get("uuid") or (path, number)] = error(event)
         for number, record in found:
             same = {name: record[name] for name in ("type", "subtype", "message", "usageMetadata") if name in record}
             identity = record.get("uuid") or (path, number), json.dumps(same, sort_keys=True)
@@ -114,12 +154,23 @@ def spoken(paths):
                 if isinstance(call, dict) and record.get("type") == "assistant":
                     key = opened[call.get("id") or call.get("name")] = identity[0], call.get("id") or (number, place)
                     calls.setdefault(key, "pending")
+                    made.setdefault(key, (call.get("name"), call.get("args")))
                 elif isinstance(answer, dict) and record.get("type") == "tool_result":
                     name = answer.get("id") or answer.get("name")
                     key = opened.get(name, (identity, place))
                     if calls.get(key, "pending") == "pending":
                         calls[key] = ended(record, answer, decisions.get(name))
-    return rows.counted(kinds.values(), calls.values())
+                        answers[key] = printed(answer), record
+    changed, commands, codes = [], [], []
+    for key, how in calls.items():
+        (name, given), (output, record) = made.get(key, (None, None)), answers.get(key, ("", {}))
+        changed += [edited(name, given, record)] if how == "ok" else []
+        if name == "run_shell_command":
+            codes.append(exit_code(output))
+            output = re.sub(r"^(Output|Stdout|Stderr): ", "", output, flags=re.M)
+            commands.append((table(given).get("command"), output, how, codes[-1] is None))
+    return rows.counted(kinds.values(), calls.values()) | edits.sums(changed) | shell.columns(commands) \
+        | rows.measured("tool_calls.exit_code", codes) | rows.tally("messages.error_type", errors.values())
 
 
 def files(home):
@@ -130,17 +181,18 @@ def files(home):
 def total(home):
     fullest = {}  # several lines with one uuid are one response
     for path in files(home):
-        for identity, model, numbers in responses(path):
+        for identity, model, numbers, window in responses(path):
             known = fullest.get(identity)
             if known is None or numbers["output_tokens"] >= known[1]["output_tokens"]:
-                fullest[identity] = (model, numbers)
+                fullest[identity] = (model, numbers, window)
     models = collections.defaultdict(collections.Counter)
-    for model, numbers in fullest.values():
+    for model, numbers, _ in fullest.values():
         models[model].update({"responses": 1, **numbers})
     order = ["responses", "input_tokens", "cache_read_tokens", "cache_write_5m_tokens",
              "cache_write_1h_tokens", "output_tokens"]
     by_model = {model: {name: models[model][name] for name in order} for model in sorted(models)}
-    return by_model | spoken(files(home))
+    windows = [count(window) or None for _, _, window in fullest.values()]
+    return by_model | spoken(files(home)) | rows.measured("usage.context_window", windows)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ def tally(column, values):
     return {column: dict(collections.Counter(value for value in values if value is not None))}
 
 
-def measured(column, values):
-    """Number and sum of the values of a column of numbers."""
+def measured(column, values, parts=1):
+    """Number and sum of the values of a column of numbers, the sum in whole parts of one, if there are any."""
     values = [value for value in values if value is not None]
-    return {column: {"count": len(values), "sum": round(sum(values))}}
+    return {column: {"count": len(values), "sum": round(sum(values) * parts)} | ({"parts": parts} if parts > 1 else {})}

@@ -217,7 +217,8 @@ def ends(output):
         lambda match: (words_of(match[1]).get("passed", 0), words_of(match[1]).get("failed", 0)))
     add(r"^\s*Tests:? +(\d+ .*?)(?:\(\d+\))?$", lambda match: (
         words_of(match[1].replace("|", ",")).get("passed", 0), words_of(match[1].replace("|", ",")).get("failed", 0)))
-    add(r"^\s*(\d+) passing\b(?:.*\n(?:\s*\d+ pending\n)?\s*(\d+) failing)?", lambda match: (number(match[1]), number(match[2]) or 0))
+    add(r"^\s*(?:(\d+) passing\b(?:.*\n(?:\s*\d+ pending\n)?\s*(\d+) failing)?|(\d+) failing$)",
+        lambda match: (number(match[1]), number(match[2] or match[3]) or 0))
     add(r"^\s*(\d+) pass\n(?:\s*\d+ (?:skip|todo)\n)*\s*(\d+) fail$", lambda match: (number(match[1]), number(match[2])))
     add(r"^(?:#|ℹ) pass (\d+)\n(?:#|ℹ) fail (\d+)", lambda match: (number(match[1]), number(match[2])))
     add(r"^(?:ok|FAILED) \| (\d+) passed.*?\| (\d+) failed", lambda match: (number(match[1]), number(match[2])))
@@ -228,7 +229,7 @@ def ends(output):
     add(r"^\d+% tests passed, (\d+) tests failed out of (\d+)", lambda match: (int(match[2]) - int(match[1]), number(match[1])))
     add(r"^\s*Executed (\d+) tests?, with (\d+) failures?", lambda match: (int(match[1]) - int(match[2]), number(match[2])))
     add(r"^\s*(\d+) failed$", lambda match: (None, number(match[1])))  # Playwright: a list follows, and what passed
-    add(r"^\s*(\d+) passed(?: \([\d.]+\w+\))?$", lambda match: (number(match[1]), 0))
+    add(r"^\s*(\d+) passed(?: \([\d.]+\w+\))?$", lambda match: (number(match[1]), None))
     add(r"^(?:(FAIL)(?:\s.*)?|ok\s+\S+\s+(?:\(cached\)|[\d.]+s).*)$", lambda match: (None, None, match[1] is not None))
     return found
 

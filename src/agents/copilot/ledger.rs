@@ -190,7 +190,7 @@ impl Ledger {
             return;
         }
         let model = tokens.model.owned().or(model);
-        let cost = cost_of(&tokens.billed);
+        let cost = cost_of(&tokens.billed, call.timestamp);
         let request = request.map(str::to_owned);
         let duration_ms = tokens.duration.0.filter(|ms| *ms >= 0);
         self.open().compactions.push(Call { model, numbers, cost, duration_ms, request, ..call });
@@ -249,8 +249,8 @@ fn settings_of(calls: &[Call]) -> Settings {
     all.cloned().unwrap_or_default()
 }
 
-fn cost_of(billed: &Object<Billed<'_>>) -> Option<f64> {
-    dollars(billed.0.as_ref().and_then(|billed| billed.nano.0))
+fn cost_of(billed: &Object<Billed<'_>>, at: Option<i64>) -> Option<f64> {
+    dollars(billed.0.as_ref().and_then(|billed| billed.nano.0), at)
 }
 
 /// Key of the fact that a record or a shutdown tells of what a reply or a compaction tells by itself.
@@ -288,7 +288,7 @@ impl Transcript<'_, '_> {
             numbers,
             request: usage.request.owned(),
             has_long_cache: usage.cache_seconds.0.is_some_and(|seconds| seconds > SHORT_CACHE),
-            cost: cost_of(&usage.billed),
+            cost: cost_of(&usage.billed, spot.timestamp),
             duration_ms: usage.duration.0.filter(|ms| *ms >= 0),
             settings: self.threads.get(thread).map(|thread| thread.settings.clone()).unwrap_or_default(),
             finish: usage.finish.owned(),
@@ -430,7 +430,7 @@ impl Transcript<'_, '_> {
             let call = Call {
                 numbers: total.numbers(),
                 model: Some(total.model),
-                cost: dollars(total.counters.nano).filter(|_| timestamp >= Some(metrics::UNITS_HAVE_A_PRICE)),
+                cost: dollars(total.counters.nano, timestamp),
                 timestamp,
                 is_partial,
                 grain: UsageGrain::Session,

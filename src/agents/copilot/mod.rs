@@ -39,7 +39,7 @@ static ABOUT: About = About {
     environment: &["COPILOT_HOME", "XDG_STATE_HOME"],
     versions: "0.0.3xx to 1.0.95",
     records: Records::EXACT,
-    parser_version: 10,
+    parser_version: 11,
     marks: &[("/type", Some("session.start"))],
     began: &["startTime", "timestamp"],
     ..About::NEW
@@ -148,9 +148,11 @@ fn recorded_key(session: &str) -> u64 {
     key(AGENT, Kind::Presence, &format!("recorded:{session}"))
 }
 
-/// What is billed in units of 10^-9 "AI units" of a cent each; nothing was, or nothing is said, where it is 0. USD.
-fn dollars(nano: Option<f64>) -> Option<f64> {
-    nano.filter(|nano| *nano > 0.0).map(|nano| nano / NANO_PER_DOLLAR)
+/// Returns what was billed at a time in units of 10^-9 "AI units" of a cent each; none if it is 0, or from before units had
+/// a price. USD.
+fn dollars(nano: Option<f64>, at: Option<i64>) -> Option<f64> {
+    let nano = nano.filter(|nano| *nano > 0.0 && at >= Some(metrics::UNITS_HAVE_A_PRICE))?;
+    Some(nano / NANO_PER_DOLLAR)
 }
 
 /// What a US dollar is in the units that calls are billed in.

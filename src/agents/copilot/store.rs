@@ -8,7 +8,7 @@ use rusqlite::types::ValueRef;
 
 use super::agents::Settings;
 use super::call::Call;
-use super::metrics::{Numbers, UNITS_HAVE_A_PRICE};
+use super::metrics::Numbers;
 use super::{AGENT, child_session, dollars, recorded_key, stored_key};
 use crate::agents::kit::store::each_row;
 use crate::extract::{Facts, Kind, NoteField, Reject, Sink, session_key};
@@ -133,7 +133,7 @@ fn read_calls(database: &Database, sessions: &mut Sessions, out: &mut Sink<'_>) 
             finish: text(row, 13)?,
             first_token_ms: number(row, 15)?,
             settings: Settings { effort: text(row, 16)?.map(Into::into), model: None },
-            cost: dollars(fraction(row, 11)?).filter(|_| timestamp >= Some(UNITS_HAVE_A_PRICE)),
+            cost: dollars(fraction(row, 11)?, timestamp),
             ..Call::new(usize::from(!agent.is_empty()), &response)
         };
         if !numbers.is_zero() {

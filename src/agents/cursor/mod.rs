@@ -49,7 +49,7 @@ static ABOUT: About = About {
     environment: &["XDG_CONFIG_HOME", "APPDATA"],
     versions: "0.42 to 3.21",
     records: Records { tokens: Grain::Absent, cost: Grain::Session, durations: Grain::Absent, ..Records::EXACT },
-    parser_version: 7,
+    parser_version: 8,
     streams: &["transcript", "transcript-txt"],
     began: &["timestamp"],
     ..About::NEW

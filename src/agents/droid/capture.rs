@@ -13,7 +13,7 @@ use super::tools::ToolResult;
 use super::{AGENT, messages_key, total_key};
 use crate::agents::ids::{Given, qualified};
 use crate::agents::kit::calls::Call;
-use crate::agents::kit::facts::{fill, keep_earlier};
+use crate::agents::kit::facts::{fill, keep_earlier, set};
 use crate::agents::kit::thread::{Parents, Position, Thread, blank};
 use crate::extract::{Facts, Kind, Reject, Sink, key};
 use crate::source::Source;
@@ -40,6 +40,7 @@ struct Capture<'o, 'a, 's> {
 struct Session {
     thread: Thread,
     model: Option<String>,
+    effort: Option<String>,
     /// Turns that were completed.
     completed: i64,
     /// Id and text of the turn's last reply.
@@ -71,7 +72,8 @@ impl<'a> RecordReader<'a> for Capture<'_, 'a, '_> {
         if !self.sessions.contains_key(id) {
             let facts = Facts { session_id: id.to_owned(), ..Facts::default() };
             let thread = Thread::new(facts).with(Parents::Rows);
-            let session = Session { thread, model: None, completed: 0, reply: None, given: Given::default() };
+            let session =
+                Session { thread, model: None, effort: None, completed: 0, reply: None, given: Given::default() };
             self.sessions.insert(id.to_owned(), session);
         }
         let Some(session) = self.sessions.get_mut(id) else { return Ok(()) };
@@ -97,6 +99,7 @@ impl Session {
         if let Some(model) = line.model.get() {
             self.model = Some(model_name(model).to_owned());
         }
+        set(&mut self.effort, line.effort.get());
         match kind {
             "system" => {
                 fill(&mut self.thread.facts.project_path, line.cwd.get());
@@ -196,6 +199,7 @@ impl Session {
             message_id: reply.as_deref(),
             turn: self.thread.turn,
             model: self.model.as_deref(),
+            reasoning_effort: self.effort.as_deref(),
             duration_ms: line.duration.0.filter(|ms| *ms >= 0),
             grain: UsageGrain::Turn,
             ..total.row(&response_id)

@@ -42,7 +42,7 @@ static ABOUT: About = About {
     paths: &["~/.factory/sessions", "~/.factory/projects"],
     versions: "2025-10 to 0.215",
     records: Records { tokens: Grain::Session, cost: Grain::Absent, durations: Grain::Session, ..Records::EXACT },
-    parser_version: 9,
+    parser_version: 10,
     marks: &[("/type", Some("session_start"))],
     streams: &[SESSION, SIDE_QUESTION],
     began: &["timestamp"],

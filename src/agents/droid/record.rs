@@ -24,12 +24,13 @@ record! {
         reason: Text<'a> = "reason",
         result: Raw<'a> = "result",
         model: Text<'a> = "model",
+        effort: Text<'a> = "reasoningEffort",
         autonomy: Text<'a> = "autonomyLevel",
     }
     ignores [
         "owner", "hostId", "lastCwd", "isSessionTitleManuallySet", "sessionTitleAutoStage", "decompSessionType",
         "decompMissionId", "todos", "messageIndex", "summaryTokens", "summaryKind", "anchorMessage", "removedCount",
-        "systemInfo", "resultKind", "durationMs", "toolCount", "finalText", "reasoningEffort", "interactionMode",
+        "systemInfo", "resultKind", "durationMs", "toolCount", "finalText", "interactionMode",
     ]
 
     /// What the person, the model or the program says.
@@ -39,14 +40,15 @@ record! {
         content: Content<'a> = "content",
         visibility: Text<'a> = "visibility",
         model: Text<'a> = "modelId" | "model",
+        effort: Text<'a> = "reasoningEffort",
         hook: Text<'a> = "hookEventName",
         hook_status: Text<'a> = "hookStatus",
         reasoning: Text<'a> = "chatCompletionReasoningContent",
         reasoning_summary: Raw<'a> = "openaiReasoningSummary",
     }
     ignores [
-        "apiProvider", "routerId", "reasoningEffort", "openaiMessageId", "openaiReasoningId", "openaiEncryptedContent",
-        "hookResults", "userMessageSource", "createdAt", "updatedAt",
+        "apiProvider", "routerId", "openaiMessageId", "openaiReasoningId", "openaiEncryptedContent", "hookResults",
+        "userMessageSource", "createdAt", "updatedAt",
     ]
 
     /// One block of a message's content.
@@ -104,6 +106,7 @@ record! {
         id: Text<'a> = "id",
         cwd: Text<'a> = "cwd",
         model: Text<'a> = "model",
+        effort: Text<'a> = "reasoning_effort" | "reasoningEffort",
         role: Text<'a> = "role",
         text: Text<'a> = "text",
         call: Text<'a> = "toolCallId" | "tool_call_id",
@@ -118,7 +121,7 @@ record! {
         duration: Number = "durationMs" | "duration_ms",
         message: Text<'a> = "message",
     }
-    ignores ["subtype", "tools", "reasoning_effort", "reasoningEffort", "numTurns", "num_turns", "source"]
+    ignores ["subtype", "tools", "numTurns", "num_turns", "source"]
 
     /// What the model was billed for since the last completion.
     CaptureUsage<'a> {

@@ -31,6 +31,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         has_start: false,
         has_message: false,
         hinted_model: None,
+        hinted_effort: None,
         autonomy: None,
         replies: Replies::default(),
         last_moment: None,
@@ -51,6 +52,8 @@ struct Transcript<'o, 'a> {
     has_message: bool,
     /// The model that the program last named outside a message.
     hinted_model: Option<String>,
+    /// The effort of the last settings.
+    hinted_effort: Option<String>,
     /// How far the agent may act, by the last settings.
     autonomy: Option<String>,
     replies: Replies,
@@ -85,8 +88,37 @@ impl Origin {
 /// What the session's own replies say of all that it was billed for.
 #[derive(Default)]
 struct Replies {
-    models: Vec<String>,
+    models: OneOf,
+    efforts: OneOf,
     last: Option<(i64, Option<i64>)>,
+}
+
+/// Which value all replies have, if it is the same one.
+#[derive(Default)]
+enum OneOf {
+    #[default]
+    None,
+    One(String),
+    Several,
+}
+
+impl OneOf {
+    fn add(&mut self, value: Option<&str>) {
+        match (&*self, value) {
+            (Self::None, Some(value)) => *self = Self::One(value.to_owned()),
+            (Self::One(known), Some(value)) if known != value => *self = Self::Several,
+            _ => {}
+        }
+    }
+
+    /// The value, or another one if no reply has any.
+    fn or<'s>(&'s self, other: Option<&'s str>) -> Option<&'s str> {
+        match self {
+            Self::None => other,
+            Self::One(value) => Some(value),
+            Self::Several => None,
+        }
+    }
 }
 
 impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
@@ -106,6 +138,7 @@ impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
             "agent_turn_outcome" => return self.take_outcome(line, number),
             "session_settings" => {
                 set(&mut self.autonomy, line.autonomy.get());
+                set(&mut self.hinted_effort, line.effort.get());
                 self.hinted_model =
                     line.model.get().map(|model| model_name(model).to_owned()).or(self.hinted_model.take());
             }

@@ -37,7 +37,8 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         ..Facts::default()
     });
     thread.is_sidechain = is_subagent;
-    let mut messages = Messages { out, thread, model: described.model.owned(), asked: None };
+    let (model, effort) = (described.model.owned(), described.effort.owned());
+    let mut messages = Messages { out, thread, model, effort, asked: None };
     messages.read_all(&mut source.lines()?)?;
     messages.thread.finish(messages.out)
 }
@@ -58,6 +59,7 @@ struct Messages<'o, 's> {
     thread: Thread,
     /// The session's model, for replies that name none.
     model: Option<String>,
+    effort: Option<String>,
     /// The call that a permission was asked for.
     asked: Option<String>,
 }
@@ -188,6 +190,7 @@ impl Messages<'_, '_> {
             message_id: message.as_deref(),
             turn: self.thread.turn,
             model: model.as_deref(),
+            reasoning_effort: self.effort.as_deref(),
             credits: credits(charged.map(|charged| (&charged.unit, charged.usage))),
             ..blank_usage(&id, UsageGrain::Turn)
         };

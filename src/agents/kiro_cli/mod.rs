@@ -42,7 +42,7 @@ static ABOUT: About = About {
     environment: &["XDG_DATA_HOME"],
     versions: "1 to 3, up to 2026-07",
     records: amazon_q::RECORDS,
-    parser_version: 5,
+    parser_version: 6,
     streams: &[EVENTS, MESSAGES, SUBAGENT],
     sectioned: &[STORE],
     began: &["timestamp"],

@@ -71,6 +71,7 @@ record! {
         id: Text<'a> = "id",
         title: Text<'a> = "title",
         model: Text<'a> = "modelId",
+        effort: Text<'a> = "effortLevel",
         folders: List<Raw<'a>> = "workspaceFolders" | "workspacePaths",
         created: Moment = "createdAt",
     }

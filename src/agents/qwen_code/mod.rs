@@ -30,7 +30,7 @@ static ABOUT: About = About {
     environment: &["QWEN_RUNTIME_DIR", "QWEN_HOME"],
     versions: "2026, up to 0.24",
     records: Records { cost: Grain::Absent, ..Records::EXACT },
-    parser_version: 8,
+    parser_version: 9,
     marks: &[("/message/parts", None)],
     streams: &[SESSION, SUBAGENT],
     began: &["timestamp"],

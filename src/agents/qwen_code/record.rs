@@ -16,13 +16,14 @@ record! {
         message: Object<Message<'a>> = "message",
         usage: Object<Usage<'a>> = "usageMetadata",
         model: Text<'a> = "model",
+        context_window: TokenNumber = "contextWindowSize",
         result: Object<ToolResult<'a>> = "toolCallResult",
         payload: Raw<'a> = "systemPayload",
         agent_name: Text<'a> = "agentName",
         forked_from: Object<Origin<'a>> = "forkedFrom",
     }
     ignores [
-        "sessionId", "contextWindowSize", "agentId", "agentColor", "isSidechain", "externalInputKind", "provenance",
+        "sessionId", "agentId", "agentColor", "isSidechain", "externalInputKind", "provenance",
     ]
 
     /// The line that a fork copied.
@@ -97,6 +98,8 @@ record! {
         output: TokenNumber = "output_token_count",
         duration_ms: Number = "duration_ms",
         error: Text<'a> = "error_message" | "error",
+        error_name: Text<'a> = "error_type",
+        status: Number = "status_code",
         call: Text<'a> = "call_id",
         decision: Text<'a> = "decision",
     }

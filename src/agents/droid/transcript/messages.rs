@@ -101,17 +101,15 @@ impl Transcript<'_, '_> {
         self.push(line, at, row)
     }
 
-    /// The model of a reply: its own, else the one last named, else the one that is chosen now.
+    /// Returns the model of a reply: its own, else the one last named, else the one that is chosen now. Notes it and the
+    /// effort, which is found in the same way.
     fn note_reply(&mut self, line: &Line<'_>, message: &Message<'_>) -> Option<String> {
         let own = message.model.get().map(|model| model_name(model).to_owned());
         let named = own.or(self.hinted_model.clone()).or_else(|| self.companion.model.clone());
         self.replies.last = Some((self.thread.seq, line.timestamp.0));
-        if let Some(model) = &named
-            && self.replies.models.len() < 2
-            && !self.replies.models.contains(model)
-        {
-            self.replies.models.push(model.clone());
-        }
+        self.replies.models.add(named.as_deref());
+        let effort = message.effort.get().or(self.hinted_effort.as_deref()).or(self.companion.effort.as_deref());
+        self.replies.efforts.add(effort);
         named
     }
 

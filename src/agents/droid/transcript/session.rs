@@ -63,17 +63,12 @@ impl Transcript<'_, '_> {
     fn push_total(&mut self, total: Total, source: &Source<'_>) -> Result<(), Reject> {
         let (seq, timestamp) = self.replies.last.unwrap_or((0, self.last_moment));
         let id = format!("{}:total", self.thread.id());
-        let model = match self.replies.models.as_slice() {
-            [] => self.companion.model.as_deref(),
-            [model] => Some(model.as_str()),
-            _ => None,
-        };
         let row = UsageRow {
             timestamp: timestamp.or_else(|| written_at(source.path)),
-            model,
+            model: self.replies.models.or(self.companion.model.as_deref()),
             provider: self.companion.provider.as_deref(),
             duration_ms: self.companion.active_ms,
-            reasoning_effort: self.companion.effort.as_deref(),
+            reasoning_effort: self.replies.efforts.or(self.companion.effort.as_deref()),
             requested_model: self.companion.router.as_deref(),
             credits: self.companion.credits,
             ..total.row(&id)

@@ -8,7 +8,7 @@ use super::{Spot, Transcript};
 use crate::agents::kit::calls::{Call, Outcome};
 use crate::agents::kit::facts::set;
 use crate::agents::kit::thread::{Thread, blank};
-use crate::extract::{Reject, Request};
+use crate::extract::{Reject, Request, error_type};
 use crate::tables::{Category, MessageKind, MessageRow, Role, UsageRow};
 
 /// Subtypes of user lines that the person did not type.
@@ -97,6 +97,7 @@ impl Transcript<'_, '_> {
             cache_read_tokens: billed.cache_read,
             output_tokens: Some(billed.output),
             reasoning_tokens: billed.reasoning,
+            context_window: spot.line.context_window.0.filter(|tokens| *tokens > 0),
             duration_ms: measured.and_then(|measured| measured.duration_ms),
             ..UsageRow::default()
         };
@@ -192,8 +193,10 @@ impl Transcript<'_, '_> {
                 }
             }
             Some("api_error") => {
-                let (text, kind) = (event.error.get(), MessageKind::ApiError);
-                return self.push(spot, MessageRow { text, is_error: true, ..blank(Role::System, kind) });
+                let text = event.error.get();
+                let error_type = Some(error_type(event.error_name.get(), event.status.0, text));
+                let row = blank(Role::System, MessageKind::ApiError);
+                return self.push(spot, MessageRow { text, is_error: true, error_type, ..row });
             }
             Some("api_cancel") => return self.push(spot, blank(Role::System, MessageKind::Abort)),
             _ => {}
