@@ -53,7 +53,8 @@ pub(super) struct Totals {
     /// The model with most tokens comes first.
     pub(super) models: Vec<String>,
     pub(super) unpriced: BTreeMap<String, u64>,
-    first_prompt: Option<(i64, String)>,
+    /// Whether it is only a command, its position, and its text on one line.
+    first_prompt: Option<((bool, i64), String)>,
 }
 
 impl Totals {
@@ -80,17 +81,24 @@ impl Totals {
         match columns.kind(row) {
             MessageKind::Prompt => {
                 self.prompts += 1;
-                let seq = columns.seq(row);
-                if let Some(text) = columns.text(row)
-                    && self.first_prompt.as_ref().is_none_or(|(first, _)| seq < *first)
-                {
-                    self.first_prompt = title_of(text).map(|title| (seq, title)).or(self.first_prompt.take());
-                }
+                self.title_by(columns.seq(row), columns.text(row).unwrap_or_default());
             }
             MessageKind::ApiError => self.api_errors += 1,
             MessageKind::Compaction => self.compactions += 1,
             MessageKind::Abort => self.aborts += 1,
             _ => {}
+        }
+    }
+
+    /// Takes the title from the first prompt, and from one that is only a command (`/mode`) if there is no other.
+    fn title_by(&mut self, seq: i64, prompt: &str) {
+        let mut words = prompt.split_whitespace();
+        let is_command = words.next().is_some_and(|word| word.starts_with('/')) && words.next().is_none();
+        let rank = (is_command, seq);
+        if self.first_prompt.as_ref().is_none_or(|(known, _)| rank < *known)
+            && let Some(title) = title_of(prompt)
+        {
+            self.first_prompt = Some((rank, title));
         }
     }
 
@@ -199,4 +207,20 @@ fn title_of(prompt: &str) -> Option<String> {
         }
     }
     (!title.is_empty()).then_some(title)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_alone_gives_way_to_the_next_prompt() {
+        let mut totals = Totals::default();
+        totals.title_by(1, " /mode\n");
+        assert_eq!(totals.first_prompt(), Some("/mode"));
+        totals.title_by(9, "later");
+        totals.title_by(5, "/fix the\nlogin");
+        totals.title_by(7, "/compact");
+        assert_eq!(totals.first_prompt(), Some("/fix the login"));
+    }
 }

@@ -24,7 +24,7 @@ lake_table! {
         git_commit: Opt<Str> [Place, Words],
         /// Git repository, where recorded.
         git_repo: Opt<Str> [Place, Words],
-        /// Title: set by the person, else generated, else the summary, else the first prompt.
+        /// Title: set by the person, else generated, else the summary, else the first prompt that is not only a command.
         title: Opt<Str> [Text, Text],
         /// The agent's summary of the session.
         summary: Opt<Str> [Text, Text],
