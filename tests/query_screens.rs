@@ -142,10 +142,10 @@ fn the_overview_equals_its_queries() {
         for column in ["cost_usd", "unpriced_responses", "sessions", "prompts"] {
             assert_eq!(period[column], totals[column], "{column} from {first} to {last}");
         }
-        let by = |by: &str| overview.iter().filter(|row| row["period"] == period["period"] && row["by"] == by);
         let cost = |row: &serde_json::Value| row["cost_usd"].as_f64().unwrap_or(0.0);
         for of in ["agent", "project"] {
-            assert!((by(of).map(cost).sum::<f64>() - cost(period)).abs() < 1e-9, "{of} from {first} to {last}");
+            let parts = overview.iter().filter(|row| row["period"] == period["period"] && row["by"] == of);
+            assert!((parts.map(cost).sum::<f64>() - cost(period)).abs() < 1e-9, "{of} from {first} to {last}");
         }
     }
     let february = overview.iter().find(|row| row["period"] == "February" && row["by"] == "all").unwrap();
