@@ -1,5 +1,6 @@
 //! Says on a terminal that a lake is stale, or that its last run failed.
 
+use arrow::array::RecordBatch;
 use chrono::NaiveDate;
 
 use super::settings::Settings;
@@ -19,13 +20,22 @@ pub(super) fn warn(settings: &Settings, lake: &AnyLake) {
     }
     // A lake whose runs cannot be read still answers queries.
     let Ok(runs) = lake.runs() else { return };
-    let columns = RunColumns::of(&runs);
-    let runs: Vec<RunRow<'_>> = (0..runs.num_rows()).map(|row| columns.row(row)).collect();
-    match state(&runs, &settings.clock) {
+    match state(&rows(&runs), &settings.clock) {
         State::Fresh => {}
         State::Stale(text) => printer.say_first(&printer.paint().yellow(&printer.wrapped(&text))),
         State::Failed(text) => printer.say_first(&printer.paint().red(&printer.wrapped(&text))),
     }
+}
+
+fn rows(runs: &RecordBatch) -> Vec<RunRow<'_>> {
+    let columns = RunColumns::of(runs);
+    (0..runs.num_rows()).map(|row| columns.row(row)).collect()
+}
+
+/// Returns when the last run ended that brought its rows into the lake, if that is known. Microseconds since 1970.
+pub(super) fn last_good(lake: &AnyLake) -> Option<i64> {
+    let runs = lake.runs().ok()?;
+    rows(&runs).iter().filter(|run| is_good(run)).map(|run| run.ended_at).max()
 }
 
 #[derive(Debug, PartialEq, Eq)]
