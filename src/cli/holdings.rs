@@ -1,7 +1,5 @@
 //! What a lake holds of each agent.
 
-use arrow::array::{Array, AsArray, RecordBatch};
-
 use super::detect::float;
 use super::runner::Runner;
 use super::session::{integer, moment, text};

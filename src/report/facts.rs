@@ -56,7 +56,6 @@ impl Unit {
 
 /// An agent of the span.
 pub(super) struct AgentSum {
-    pub(super) id: String,
     pub(super) title: String,
     /// Its sum; `None` if nothing of it is known.
     pub(super) sum: Option<f64>,
@@ -188,7 +187,6 @@ impl<'p> Facts<'p> {
         let agent = |id: &str| {
             let own = || rows.rows().filter(|row| row.text("agent") == Some(id));
             AgentSum {
-                id: id.to_owned(),
                 title: agent_title(id),
                 sum: own().filter_map(|row| row.number(column)).reduce(|sum, amount| sum + amount),
                 bars: self.by_bucket(own().map(|row| (row.day("day"), row.number(column)))),
@@ -313,6 +311,11 @@ impl<'p> Facts<'p> {
     /// Returns what findings wasted in a project.
     pub(super) fn wasted_in(&self, project: Option<&str>) -> f64 {
         self.found.iter().filter(|it| it.project == project).filter_map(|it| it.wasted_cost_usd).sum()
+    }
+
+    /// Returns the day of a time, with its year if the span has several.
+    pub(super) fn day(&self, moment: i64) -> String {
+        words::day(self.page.span.day_of(moment), self.page.span.has_years())
     }
 
     /// Returns a command that gives the rows of a query.

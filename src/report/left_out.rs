@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::facts::{Facts, agent_title};
 use super::figures::Row;
 use super::span::Step;
-use super::words::{count, listed, money_about, plural, tokens};
+use super::words::{count, is_one, listed, money_about, plural, tokens};
 use crate::shown::one_line;
 
 /// Most names in a sentence.
@@ -56,7 +56,7 @@ const ORDER: [&str; 9] = [
 
 fn point(problem: &str, rows: &[Row<'_>]) -> Point {
     let items: f64 = rows.iter().map(|row| row.amount("items")).sum();
-    let is_one = items == 1.0;
+    let is_one = is_one(items);
     let by = |column: &str| by(rows, column);
     let agents = listed(&by("agent"));
     let (have, were, they) =
@@ -138,7 +138,7 @@ fn by(rows: &[Row<'_>], column: &str) -> Vec<String> {
 
 fn unbilled(facts: &Facts<'_>) -> Option<Point> {
     let sessions = facts.count("sessions") - facts.count("billed_sessions");
-    let one = sessions == 1.0;
+    let one = is_one(sessions);
     (sessions > 0.0).then(|| {
         let them = plural(sessions, "session");
         let verb = if one { "is" } else { "are" };

@@ -189,7 +189,7 @@ impl Page<'_> {
                         p.scope { (self.scope()) }
                         @if !is_empty { (sentence::sentences(&facts)) }
                     }
-                    main { @if is_empty { (self.nothing()) } @else { (self.content(&facts)) } }
+                    main { @if is_empty { (self.nothing()) } @else { (content(&facts)) } }
                     (self.footer())
                 }
             }
@@ -212,7 +212,8 @@ impl Page<'_> {
         );
         let mut parts = Vec::new();
         if self.has_time() {
-            parts.push(format!("{}, {zone}", self.span.range(false)));
+            let days = self.span.range(false);
+            parts.push(if self.span.title() == days { zone.to_owned() } else { format!("{days}, {zone}") });
         }
         parts.extend([whose, "list prices: what the same use would cost without a subscription".to_owned()]);
         parts.extend(self.before.map(|before| {
@@ -254,24 +255,6 @@ impl Page<'_> {
         }
     }
 
-    fn content(&self, facts: &Facts<'_>) -> Markup {
-        let (first, second, rest) = parts(facts);
-        let nav = first.iter().chain(&second).chain(&rest);
-        html! {
-            (tiles::tiles(facts))
-            nav aria-label="Sections" {
-                ul { @for (id, name, ..) in nav { li { a href=(format!("#{id}")) { (name) } } } }
-            }
-            @for part in &first { (section(part)) }
-            @match second.as_slice() {
-                [] => {}
-                [one] => { (section(one)) }
-                several => { div.half { @for part in several { (section(part)) } } }
-            }
-            @for part in &rest { (section(part)) }
-        }
-    }
-
     fn footer(&self) -> Markup {
         let all = if self.span.since().is_none() && self.span.until().is_none() { " --all" } else { "" };
         let read = self.extracted_at.and_then(DateTime::from_timestamp_micros);
@@ -298,6 +281,25 @@ impl Page<'_> {
                 }
             }
         }
+    }
+}
+
+/// Renders what comes after the sentences.
+fn content(facts: &Facts<'_>) -> Markup {
+    let (first, second, rest) = parts(facts);
+    let nav = first.iter().chain(&second).chain(&rest);
+    html! {
+        (tiles::tiles(facts))
+        nav aria-label="Sections" {
+            ul { @for (id, name, ..) in nav { li { a href=(format!("#{id}")) { (name) } } } }
+        }
+        @for part in &first { (section(part)) }
+        @match second.as_slice() {
+            [] => {}
+            [one] => { (section(one)) }
+            several => { div.half { @for part in several { (section(part)) } } }
+        }
+        @for part in &rest { (section(part)) }
     }
 }
 

@@ -13,6 +13,9 @@ const TOP: f64 = 22.0;
 const LEAST: f64 = 1.5;
 /// Gap between the parts of a bar. Pixels.
 const GAP: f64 = 0.8;
+/// Least width of a plot over half of a page or more, and of a smaller one on paper. Pixels.
+const WIDE: f64 = 320.0;
+const NARROW: f64 = 200.0;
 /// Part of its place that a bar leaves free on each side.
 const MARGIN: f64 = 0.125;
 
@@ -67,7 +70,7 @@ impl Bars<'_> {
         for (at, _) in self.grey.iter().enumerate().filter(|(_, is_grey)| **is_grey) {
             rect(&mut shapes, "we", at as f64 * each, TOP, each, HEIGHT);
         }
-        scale.draw(&mut shapes, self.shown);
+        scale.draw_lines(&mut shapes);
         for (at, hint) in self.hints.iter().enumerate() {
             let mut parts = String::new();
             let mut base = TOP + HEIGHT;
@@ -90,6 +93,7 @@ impl Bars<'_> {
                 let _ = write!(shapes, "<g{faded}><title>{}</title>{parts}</g>", escaped(hint));
             }
         }
+        scale.draw_labels(&mut shapes, self.shown);
         axis(&mut shapes, self.labels, each);
         if let (Some(lines), Some((at, most))) = (&self.peak, largest(&sums)) {
             let is_right = at * 2 >= count;
@@ -99,7 +103,7 @@ impl Bars<'_> {
             };
             let y = TOP + HEIGHT - HEIGHT * most / scale.top + 12.0;
             let gap = if is_right { " dx=\"-3\"" } else { " dx=\"3\"" };
-            for (line, class) in lines.iter().zip(["b", "o"]).filter(|(line, _)| !line.is_empty()) {
+            for (line, class) in lines.iter().zip(["b", "y"]).filter(|(line, _)| !line.is_empty()) {
                 let y = if class == "b" { y } else { y + 15.0 };
                 text(&mut shapes, class, &percent(x), y, &format!(" text-anchor=\"{anchor}\"{gap}"), line);
             }
@@ -124,7 +128,7 @@ impl Lines<'_> {
         let most = self.now.iter().chain(self.before).map(|(_, sum)| *sum).fold(0.0, f64::max);
         let scale = Scale::of(most);
         let mut shapes = String::new();
-        scale.draw(&mut shapes, self.shown);
+        scale.draw_lines(&mut shapes);
         let _ = write!(
             shapes,
             "<svg x=\"0\" y=\"{TOP}\" width=\"100%\" height=\"{HEIGHT}\" viewBox=\"0 0 100 100\" preserveAspectRatio=\"none\">"
@@ -140,8 +144,14 @@ impl Lines<'_> {
         }
         shapes.push_str("</svg>");
         let _ = write!(shapes, "<line class=\"ax\" x1=\"0\" x2=\"100%\" y1=\"{0}\" y2=\"{0}\"/>", TOP + HEIGHT);
+        scale.draw_labels(&mut shapes, self.shown);
+        let mut free = -1.0;
         for (place, label) in self.labels {
-            axis_label(&mut shapes, place * 100.0, label, TOP + HEIGHT + 16.0);
+            let (x, half) = (place * 100.0, half(label, NARROW));
+            if x - half > free {
+                axis_label(&mut shapes, x, label, TOP + HEIGHT + 16.0, NARROW);
+                free = x.max(half) + half + 2.0;
+            }
         }
         let end = |line: &[(f64, f64)]| line.last().map(|(part, sum)| (part * 100.0, scale.y(*sum)));
         let now = end(self.now);
@@ -151,7 +161,7 @@ impl Lines<'_> {
         if let (Some((x, y)), Some((_, upper))) = (end(self.before), now) {
             // Two labels at one height would hide each other.
             let y = if (y - upper).abs() < 18.0 { upper.max(y) + 16.0 } else { y - 6.0 };
-            end_label(&mut shapes, "o", x, y, &self.ends[1]);
+            end_label(&mut shapes, "y", x, y, &self.ends[1]);
         }
         shapes
     }
@@ -164,14 +174,14 @@ fn end_label(shapes: &mut String, class: &str, x: f64, y: f64, label: &str) {
 
 /// Shares by bar: a dot for each, larger for more of what it is a share of.
 pub(super) fn dots(shares: &[Option<f64>], weights: &[Option<f64>], labels: &[(usize, String)]) -> String {
-    let (top, height) = (12.0, 130.0);
+    let (top, height) = (20.0, 122.0);
     let each = 100.0 / shares.len().max(1) as f64;
     let most = weights.iter().flatten().copied().fold(0.0, f64::max).max(1.0);
     let mut shapes = String::new();
     for (share, label) in [(0.5, "50 %"), (1.0, "100 %")] {
         let y = top + height * (1.0 - share);
         let _ = write!(shapes, "<line class=\"g\" x1=\"0\" x2=\"100%\" y1=\"{0}\" y2=\"{0}\"/>", number(y));
-        text(&mut shapes, "", "0", y + 12.0, "", label);
+        text(&mut shapes, "y", "0", y - 6.0, "", label);
     }
     for (at, share) in shares.iter().enumerate() {
         let Some(share) = share else { continue };
@@ -186,7 +196,7 @@ pub(super) fn dots(shares: &[Option<f64>], weights: &[Option<f64>], labels: &[(u
     }
     let _ = write!(shapes, "<line class=\"ax\" x1=\"0\" x2=\"100%\" y1=\"{0}\" y2=\"{0}\"/>", top + height);
     for (at, label) in labels {
-        axis_label(&mut shapes, (*at as f64 + 0.5) * each, label, top + height + 16.0);
+        axis_label(&mut shapes, (*at as f64 + 0.5) * each, label, top + height + 16.0, WIDE);
     }
     shapes
 }
@@ -292,12 +302,22 @@ impl Scale {
         TOP + HEIGHT * (1.0 - amount / self.top)
     }
 
-    fn draw(&self, shapes: &mut String, shown: &dyn Fn(f64) -> String) {
-        for line in 1..=self.lines {
-            let amount = self.top * f64::from(line) / f64::from(self.lines);
-            let y = self.y(amount);
-            let _ = write!(shapes, "<line class=\"g\" x1=\"0\" x2=\"100%\" y1=\"{0}\" y2=\"{0}\"/>", number(y));
-            text(shapes, "", "0", y - 5.0, "", &shown(amount));
+    /// Returns the amounts of the lines.
+    fn amounts(&self) -> impl Iterator<Item = f64> {
+        (1..=self.lines).map(|line| self.top * f64::from(line) / f64::from(self.lines))
+    }
+
+    fn draw_lines(&self, shapes: &mut String) {
+        for amount in self.amounts() {
+            let y = number(self.y(amount));
+            let _ = write!(shapes, "<line class=\"g\" x1=\"0\" x2=\"100%\" y1=\"{y}\" y2=\"{y}\"/>");
+        }
+    }
+
+    /// Writes the amounts above their lines, and above what was drawn before.
+    fn draw_labels(&self, shapes: &mut String, shown: &dyn Fn(f64) -> String) {
+        for amount in self.amounts() {
+            text(shapes, "y", "0", self.y(amount) - 5.0, "", &shown(amount));
         }
     }
 }
@@ -315,15 +335,21 @@ fn largest(sums: &[f64]) -> Option<(usize, f64)> {
 fn axis(shapes: &mut String, labels: &[(usize, String)], each: f64) {
     let _ = write!(shapes, "<line class=\"ax\" x1=\"0\" x2=\"100%\" y1=\"{0}\" y2=\"{0}\"/>", TOP + HEIGHT);
     for (at, label) in labels {
-        axis_label(shapes, (*at as f64 + 0.5) * each, label, TOP + HEIGHT + 16.0);
+        axis_label(shapes, (*at as f64 + 0.5) * each, label, TOP + HEIGHT + 16.0, WIDE);
     }
 }
 
-/// Writes a label below its place, within the plot.
-fn axis_label(shapes: &mut String, x: f64, label: &str, y: f64) {
+/// Returns half of the width of a label in a plot that is so many pixels wide or wider. Percent.
+fn half(label: &str, pixels: f64) -> f64 {
+    label.chars().count() as f64 * 3.3 / pixels * 100.0
+}
+
+/// Writes a label below its place, within a plot that is so many pixels wide or wider.
+fn axis_label(shapes: &mut String, x: f64, label: &str, y: f64, pixels: f64) {
+    let half = half(label, pixels);
     let (x, anchor) = match x {
-        ..6.0 => (0.0, "start"),
-        94.0.. => (100.0, "end"),
+        _ if x < half => (0.0, "start"),
+        _ if x > 100.0 - half => (100.0, "end"),
         _ => (x, "middle"),
     };
     text(shapes, "", &percent(x), y, &format!(" text-anchor=\"{anchor}\""), label);

@@ -257,7 +257,9 @@ pub(super) fn sessions(facts: &Facts<'_>) -> Markup {
     let (shown, left) = roots.split_at(roots.len().min(FEW));
     let line = |root: &Root<'_>| {
         let title = root.title.map(|title| words::shortened(title, TITLE)).filter(|title| !title.is_empty());
-        let began = root.started_at.map(|moment| facts.page.span.local(moment).format("%a %-d %b, %H:%M").to_string());
+        let began = root
+            .started_at
+            .map(|moment| format!("{}, {}", facts.day(moment), facts.page.span.local(moment).format("%H:%M")));
         let id = one_line(&facts.page.ids.short(root.session_id));
         let cost = match facts.unit {
             Unit::Usd => with_bar(root.cost, largest, |usd| money_among(usd, largest)),
@@ -456,7 +458,7 @@ pub(super) fn limits(facts: &Facts<'_>) -> Option<Markup> {
                 div {
                     p.s {
                         b { (name) ": " (share(percent / 100.0)) " at most" }
-                        @if let Some(seen) = seen { " " span.soft { (words::day(facts.page.span.day_of(*seen), false)) } }
+                        @if let Some(seen) = seen { " " span.soft { (facts.day(*seen)) } }
                     }
                     svg.plot height="12" aria-hidden="true" {
                         rect class="fs" width="100%" height="12" {}

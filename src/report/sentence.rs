@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::facts::{Facts, Unit, project_name};
-use super::words::{self, count, listed, money, money_in_words, plural, share, share_of};
+use super::words::{self, count, is_one, listed, money, money_in_words, plural, share, share_of};
 use crate::query::canned::Canned;
 
 /// Part of the tokens without a price above which no share of the cost is shown.
@@ -120,7 +120,7 @@ fn notable(facts: &Facts<'_>) -> Option<Markup> {
     let roots = facts.roots();
     if let Some(root) = roots.first().filter(|root| roots.len() > 1 && is_large(root.cost.unwrap_or(0.0), 0.25)) {
         let cost = root.cost.unwrap_or(0.0);
-        let day = root.started_at.map(|moment| words::day(facts.page.span.day_of(moment), false));
+        let day = root.started_at.map(|moment| facts.day(moment));
         let named: Vec<String> =
             [Some(project_name(root.project)), day, Some(money(cost))].into_iter().flatten().collect();
         return Some(html! {
@@ -139,7 +139,7 @@ fn notable(facts: &Facts<'_>) -> Option<Markup> {
         {
             let part = if cost / spent >= 0.5 { part_in_words(cost / spent) } else { "much" };
             return Some(html! {
-                "One day made " (part) " of the bill: " a href="#days" { (words::day(day, false)) ", " (money(cost)) } "."
+                "One day made " (part) " of the bill: " a href="#days" { (words::day(day, facts.page.span.has_years())) ", " (money(cost)) } "."
             });
         }
     }
@@ -169,16 +169,16 @@ fn caveats(facts: &Facts<'_>) -> Vec<String> {
     let unbilled = facts.count("sessions") - facts.count("billed_sessions");
     let mut parts = Vec::new();
     if unpriced > 0.0 {
-        let verb = if unpriced == 1.0 { "has" } else { "have" };
+        let verb = if is_one(unpriced) { "has" } else { "have" };
         parts.push(format!("{} {verb} no known price", plural(unpriced, "response")));
     }
     if partial > 0.0 {
-        let verb = if partial == 1.0 { "was" } else { "were" };
+        let verb = if is_one(partial) { "was" } else { "were" };
         let noun = if parts.is_empty() { plural(partial, "response") } else { count(partial) };
         parts.push(format!("{noun} {verb} recorded only in part"));
     }
     if unbilled > 0.0 {
-        let verb = if unbilled == 1.0 { "has" } else { "have" };
+        let verb = if is_one(unbilled) { "has" } else { "have" };
         parts.push(format!("{} {verb} no token counts", plural(unbilled, "session")));
     }
     parts.extend(facts.page.staleness());

@@ -16,10 +16,10 @@ const MOST: usize = 8;
 const EXAMPLES: usize = 3;
 
 /// The findings of a detector, the most expensive first.
-struct Group<'f> {
-    canned: Option<&'f Canned>,
-    name: &'f str,
-    found: Vec<&'f FindingRow<'f>>,
+struct Group<'f, 'p> {
+    canned: Option<&'p Canned>,
+    name: &'p str,
+    found: Vec<&'f FindingRow<'p>>,
     sum: f64,
 }
 
@@ -51,12 +51,12 @@ pub(super) fn section(facts: &Facts<'_>) -> Markup {
     }
 }
 
-fn joined(groups: &[Group<'_>], named: impl Fn(&Group<'_>) -> String) -> String {
+fn joined(groups: &[Group<'_, '_>], named: impl Fn(&Group<'_, '_>) -> String) -> String {
     groups.iter().map(named).collect::<Vec<_>>().join(" · ")
 }
 
-fn groups<'f>(facts: &'f Facts<'_>) -> Vec<Group<'f>> {
-    let mut groups: Vec<Group<'f>> = Vec::new();
+fn groups<'f, 'p>(facts: &'f Facts<'p>) -> Vec<Group<'f, 'p>> {
+    let mut groups: Vec<Group<'f, 'p>> = Vec::new();
     for finding in &facts.found {
         let at = groups.iter().position(|group| group.name == finding.detector).unwrap_or_else(|| {
             let canned = facts.page.detectors.iter().find(|canned| canned.name == finding.detector).copied();
@@ -72,7 +72,7 @@ fn groups<'f>(facts: &'f Facts<'_>) -> Vec<Group<'f>> {
     groups
 }
 
-fn title<'f>(group: &Group<'f>) -> &'f str {
+fn title<'p>(group: &Group<'_, 'p>) -> &'p str {
     group.canned.map_or(group.name, |canned| canned.title.as_str())
 }
 
@@ -106,7 +106,7 @@ fn about(facts: &Facts<'_>) -> Markup {
 }
 
 /// Renders the avoidable part of the cost as a bar.
-fn bar(facts: &Facts<'_>, largest: Option<&Group<'_>>) -> Markup {
+fn bar(facts: &Facts<'_>, largest: Option<&Group<'_, '_>>) -> Markup {
     let (wasted, spent) = (facts.wasted(), facts.sum());
     let part = share_of(wasted, spent).filter(|part| facts.unit == Unit::Usd && shows_share(facts) && *part > 0.0);
     let (Some(part), Some(largest)) = (part, largest) else { return html! {} };
@@ -135,7 +135,7 @@ fn bar(facts: &Facts<'_>, largest: Option<&Group<'_>>) -> Markup {
     html! { figure.wbar { (image.markup(&shapes)) } }
 }
 
-fn article(facts: &Facts<'_>, group: &Group<'_>, is_open: bool) -> Markup {
+fn article(facts: &Facts<'_>, group: &Group<'_, '_>, is_open: bool) -> Markup {
     let part = share_of(group.sum, facts.sum()).filter(|_| facts.unit == Unit::Usd && shows_share(facts));
     let sessions = plural(facts.sessions_of(&group.found) as f64, "session");
     let count = group.found.len();
@@ -168,7 +168,7 @@ fn article(facts: &Facts<'_>, group: &Group<'_>, is_open: bool) -> Markup {
 }
 
 fn example(facts: &Facts<'_>, finding: &FindingRow<'_>) -> Markup {
-    let day = finding.first_at.map(|moment| words::day(facts.page.span.day_of(moment), false).replace(' ', "\u{a0}"));
+    let day = finding.first_at.map(|moment| facts.day(moment).replace(' ', "\u{a0}"));
     let place = finding.first_seq.map_or_else(String::new, |seq| format!(" --at {seq}"));
     let said = words::shortened(first_sentence(finding.explanation), 180);
     html! {

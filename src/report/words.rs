@@ -125,9 +125,14 @@ pub(super) fn day(day: NaiveDate, with_year: bool) -> String {
     day.format(if with_year { "%a %-d %b %Y" } else { "%a %-d %b" }).to_string()
 }
 
+/// True for a count of one.
+pub(super) fn is_one(number: f64) -> bool {
+    (number - 1.0).abs() < 0.5
+}
+
 /// Returns a count with its noun: `1 finding`, `20 findings`.
 pub(super) fn plural(number: f64, noun: &str) -> String {
-    format!("{} {noun}{}", count(number), if number == 1.0 { "" } else { "s" })
+    format!("{} {noun}{}", count(number), if is_one(number) { "" } else { "s" })
 }
 
 /// Returns a text from a transcript on one line, cut at a word after some characters. Addresses and paths are replaced.
@@ -142,9 +147,8 @@ pub(super) fn shortened(text: &str, most: usize) -> String {
             if short.is_empty() {
                 short.extend(word.chars().take(most));
             }
-            if !short.ends_with('…') {
-                short.push('…');
-            }
+            short.truncate(short.trim_end_matches(['.', ',', ':', ';', '…', ' ']).len());
+            short.push('…');
             break;
         }
         if !(word == "…" && short.ends_with('…')) {
