@@ -3,10 +3,10 @@
 -- group: Data -- what the figures leave out
 -- about: What the figures leave out, by agent: sources that could not be read in full, and usage without a price, a time
 -- about: or an exact count. For costs that were recorded as 0, as with subscriptions, it adds the cost by list price.
--- note: Sources and lines that could not be read count whatever the time and project, because nobody knows theirs.
--- param: since timestamp = null -- Only usage from this time on.
--- param: until timestamp = null -- Only usage before this time.
--- param: project text = null -- Only usage of this project.
+-- about: Sources and lines that could not be read count whatever the time and project: nobody knows theirs.
+-- param: since timestamp = null -- Only usage from this time on; all sources.
+-- param: until timestamp = null -- Only usage before this time; all sources.
+-- param: project text = null -- Only usage of this project; all sources.
 -- param: agent text = null -- Only this agent.
 -- column: agent -- Coding agent.
 -- column: problem -- What is wrong or unknown.
