@@ -215,6 +215,7 @@ fn the_list_fits_a_screen() {
             subagent_share      what subagents cost
     Caches  cache_hit_rate      how much input came from the cache; also _by_day
             cache_miss_reasons  why the cache was missed
+            cache_savings       what caches saved
             cache_ttl           five minutes or an hour of cache
             compaction_rate     how often the context was compacted; also _cost
             context_floor       context before the work begins

@@ -425,6 +425,9 @@ pub struct Upload {
 /// `llrem report`
 #[derive(Debug, Args)]
 pub struct Report {
+    /// All that the lake has. Without a time, the page is about the last whole month if the lake has it
+    #[arg(long, conflicts_with_all = ["since", "until"])]
+    pub all: bool,
     /// Only from this time on: 7d, 2w, 1mo, 2026-01-31, monday, "last week"
     #[arg(long, value_name = "WHEN")]
     pub since: Option<String>,

@@ -1,11 +1,8 @@
 //! What a lake holds of each agent.
 
-use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::TimestampMicrosecondType;
-
 use super::detect::float;
 use super::runner::Runner;
-use super::session::{integer, text};
+use super::session::{integer, moment, text};
 use super::settings::Settings;
 use super::when::Clock;
 use crate::Result;
@@ -76,11 +73,6 @@ pub(super) fn read_with(runner: &mut Runner<'_>) -> Result<Vec<Holding>> {
         newest: moment(&rows, "newest", row),
     });
     Ok(holdings.collect())
-}
-
-fn moment(rows: &RecordBatch, column: &str, row: usize) -> Option<i64> {
-    let moments = rows.column_by_name(column)?.as_primitive_opt::<TimestampMicrosecondType>()?;
-    moments.is_valid(row).then(|| moments.value(row))
 }
 
 /// Adds up holdings.

@@ -5,20 +5,21 @@ use std::fs::File;
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
-use chrono::DateTime;
+use arrow::array::RecordBatch;
+use chrono::{NaiveDate, NaiveTime};
 
 use super::args::Report;
-use super::detect;
 use super::output::{self, OutputSettings};
-use super::query::{bind, check_project, typed_parameters};
+use super::query::{bind, check_project};
 use super::runner::Runner;
-use super::session;
 use super::settings::{Settings, check_agent};
-use super::when::Bound;
+use super::{detect, freshness, session};
 use crate::lake::AnyLake;
 use crate::query::canned::{Canned, Library};
 use crate::query::findings::Detectors;
-use crate::report::{GENERATOR, Page, Question, questions};
+use crate::query::short_id::SessionIds;
+use crate::report::{GENERATOR, Page, Span, When, questions};
+use crate::time::format_utc;
 use crate::{Error, Result};
 
 /// Default file of the page.
@@ -27,6 +28,7 @@ const FILE: &str = "llrem-report.html";
 const HEAD: u64 = 4 << 10;
 /// The query that uses a table which is not uploaded.
 const SOURCES: &str = "data_quality";
+const NOT_UPLOADED: &str = "Tables with names of local files are not uploaded; make the page on the machine itself.";
 
 /// Runs the command.
 pub(super) fn run(settings: &Settings, typed: &Report) -> Result<()> {
@@ -34,10 +36,11 @@ pub(super) fn run(settings: &Settings, typed: &Report) -> Result<()> {
         None if std::io::stdout().is_terminal() => Some(own_file(Path::new(FILE))?),
         named => named.clone(),
     };
-    let html = page(settings, typed)?;
+    let (html, chosen) = page(settings, typed)?;
     output::raw(&OutputSettings { path: path.clone(), ..settings.output.clone() }, html.as_bytes())?;
     if let Some(path) = path.filter(|path| path.as_os_str() != "-") {
-        settings.printer.say(&format!("wrote `{}`", path.display()));
+        let chosen = chosen.map_or_else(String::new, |month| format!(" about {month} (--all: about all)"));
+        settings.printer.say(&format!("wrote `{}`{chosen}", path.display()));
     }
     Ok(())
 }
@@ -57,71 +60,139 @@ fn own_file(path: &Path) -> Result<PathBuf> {
     Err(Error::Usage(format!("`{}` exists and is not a report of llrem; name a file with -o FILE", path.display())))
 }
 
-fn page(settings: &Settings, typed: &Report) -> Result<String> {
+/// Returns the page, and the month that it is about if nobody named a time.
+fn page(settings: &Settings, typed: &Report) -> Result<(String, Option<String>)> {
     check_agent(typed.agent.as_deref())?;
-    let filters =
-        [("since", &typed.since), ("until", &typed.until), ("project", &typed.project), ("agent", &typed.agent)];
-    let given = typed_parameters(&[], filters)?;
-    let all = Library::load(settings.query_folders())?;
-    let detectors = detect::bind(settings, &given, &all.default_detectors().collect::<Vec<_>>())?;
+    let asked = settings.clock.period(typed.since.as_deref(), typed.until.as_deref())?;
+    let queries = Library::load(settings.query_folders())?;
     let lake = settings.open_lake()?;
-    let mut runner = Runner::with(settings, &lake, Detectors::These(&detectors))?;
-    // The user's own queries of these names may have other columns.
-    let own = Library::load(&[])?;
-    let (mut results, mut unanswered) = (BTreeMap::new(), BTreeMap::new());
-    for Question { key, query, by } in questions() {
-        if query == SOURCES && matches!(lake, AnyLake::Remote(_)) {
-            unanswered.insert(
-                query,
-                "Tables with names of local files are not uploaded. Run the query on the machine itself.",
-            );
-            continue;
+    let mut source = Source::open(settings, typed, &lake)?;
+    check_project(&mut source.runner, typed.project.as_deref())?;
+    let ids = session::ids(&mut source.runner)?;
+    let records = source.records(None)?.0.or_else(|| days(&ids));
+    let span = |bounds| Span::new(settings.clock.now, settings.clock.zone, bounds, records);
+    let month = if asked.is_open() && !typed.all { source.last_month()? } else { None };
+    let now = month.unwrap_or_else(|| span((asked.since(), asked.until())));
+    let before = now.before().filter(|before| is_recorded(before, records));
+    let before = match before {
+        Some(before) => Some(before).filter(|_| source.records(Some(&before)).is_ok_and(|(_, sessions)| sessions > 0)),
+        None => None,
+    };
+    let mut results = BTreeMap::new();
+    for question in questions() {
+        let since = match question.when {
+            When::Now => now.since(),
+            When::Recent => now.recent(),
+            When::Before => before.and_then(|before| before.since()),
+        };
+        let (is_asked, until) = match question.when {
+            When::Before => (before.is_some(), before.and_then(|before| before.until())),
+            _ => (true, now.until()),
+        };
+        let is_remote = question.query == SOURCES && matches!(lake, AnyLake::Remote(_));
+        if is_asked && !is_remote {
+            results.insert(question.key.to_owned(), source.rows(question.query, question.by, (since, until))?);
         }
-        let canned = own.find(query)?;
-        let by = by.map(|by| ("by".to_owned(), by.to_owned()));
-        let given: Vec<_> = known(canned, &given).into_iter().chain(by).collect();
-        results.insert(key, runner.rows(&bind(settings, canned, &given)?)?);
     }
-    let findings = runner.rows(&detect::all())?;
-    let period = detect::period(settings, &given)?;
-    let findings = detect::within(&period, &findings)?;
-    check_project(&mut runner, typed.project.as_deref())?;
-    let spent = detect::Spent::read(settings, &mut runner, &given, None)?;
-    let found: Vec<_> = detect::rows(&findings).collect();
-    let tally = detect::Summary::of(&found, &session::ids(&mut runner)?, &period, spent).sentence();
+    let detectors: Vec<&Canned> = queries.default_detectors().collect();
+    let findings = source.findings(&detectors, &now)?;
+    let findings_before = before.map(|before| source.findings(&detectors, &before)).transpose()?;
     let page = Page {
         made_at: settings.clock.now.with_timezone(&settings.clock.zone),
-        filters: shown(settings, &given)?,
-        queries: &own,
+        span: now,
+        before,
+        project: typed.project.as_deref(),
+        agent: typed.agent.as_deref(),
+        records,
+        extracted_at: freshness::fed(&lake, &settings.clock).last,
+        detectors,
         results,
-        tally,
         findings,
-        unanswered,
+        findings_before,
+        ids: &ids,
+        unanswered: matches!(lake, AnyLake::Remote(_)).then_some(NOT_UPLOADED),
     };
-    page.html()
+    Ok((page.html()?, month.map(|month| month.title())))
 }
 
-/// Returns the parameters of a query that have values.
-fn known(canned: &Canned, given: &[(String, String)]) -> Vec<(String, String)> {
-    given.iter().filter(|(name, _)| canned.parameter(name).is_some()).cloned().collect()
+/// True if the records of the lake begin in the first half of a time or before it: a lake with less would make every
+/// figure seem to rise.
+fn is_recorded(span: &Span, records: Option<(i64, i64)>) -> bool {
+    let (Some(since), Some(until), Some((first, _))) = (span.since(), span.until(), records) else { return false };
+    first <= since + (until - since) / 2
 }
 
-/// Returns the filters for the page, with times as parsed.
-fn shown(settings: &Settings, given: &[(String, String)]) -> Result<Vec<(&'static str, String)>> {
-    let moment = |text: &str, bound| -> Result<String> {
-        let moment = DateTime::from_timestamp_micros(settings.clock.moment(text, bound, "--since")?);
-        let local = moment.map(|moment| moment.with_timezone(&settings.clock.zone));
-        Ok(local.map_or_else(String::new, |local| local.format("%Y-%m-%d %H:%M").to_string()))
-    };
-    let filters = given.iter().map(|(name, value)| {
-        Ok(match name.as_str() {
-            "since" => ("since", moment(value, Bound::Start)?),
-            "until" => ("until", moment(value, Bound::End)?),
-            "project" => ("project", value.clone()),
-            _ => ("agent", value.clone()),
-        })
-    });
-    filters.collect()
+/// Returns the first and the last day on which a session started, for a lake without usage. Microseconds since 1970.
+fn days(ids: &SessionIds) -> Option<(i64, i64)> {
+    let days = ids.all().iter().filter_map(|session| session.day.as_deref()?.parse::<NaiveDate>().ok());
+    let times = days.map(|day| day.and_time(NaiveTime::MIN).and_utc().timestamp_micros());
+    times.fold(None, |ends: Option<(i64, i64)>, time| {
+        Some(ends.map_or((time, time), |(first, last)| (first.min(time), last.max(time))))
+    })
+}
+
+/// Answers the queries of a page.
+struct Source<'a> {
+    settings: &'a Settings,
+    lake: &'a AnyLake,
+    runner: Runner<'a>,
+    /// llrem's own queries: the user's of these names may have other columns.
+    own: Library,
+    project: Option<&'a str>,
+    agent: Option<&'a str>,
+}
+
+impl<'a> Source<'a> {
+    fn open(settings: &'a Settings, typed: &'a Report, lake: &'a AnyLake) -> Result<Self> {
+        let runner = Runner::with(settings, lake, Detectors::These(&[]))?;
+        let (project, agent) = (typed.project.as_deref(), typed.agent.as_deref());
+        Ok(Self { settings, lake, runner, own: Library::load(&[])?, project, agent })
+    }
+
+    /// Returns the parameters of all queries.
+    fn given(&self, (since, until): (Option<i64>, Option<i64>)) -> Vec<(String, String)> {
+        let text = |moment: i64| format_utc(Some(moment), "%Y-%m-%dT%H:%M:%S%.6fZ");
+        let values = [
+            ("since", since.map(text)),
+            ("until", until.map(text)),
+            ("project", self.project.map(str::to_owned)),
+            ("agent", self.agent.map(str::to_owned)),
+        ];
+        values.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+    }
+
+    fn rows(&mut self, query: &str, by: Option<&str>, bounds: (Option<i64>, Option<i64>)) -> Result<RecordBatch> {
+        let given = self.given(bounds);
+        let canned = self.own.find(query)?;
+        let by = by.map(|by| ("by".to_owned(), by.to_owned()));
+        let known = given.into_iter().filter(|(name, _)| canned.parameter(name).is_some());
+        let statement = bind(self.settings, canned, &known.chain(by).collect::<Vec<_>>())?;
+        self.runner.rows(&statement)
+    }
+
+    /// Returns the times of the first and last record, and the number of sessions.
+    fn records(&mut self, span: Option<&Span>) -> Result<(Option<(i64, i64)>, i64)> {
+        let bounds = span.map_or((None, None), |span| (span.since(), span.until()));
+        let rows = self.rows("totals", None, bounds)?;
+        let times = session::moment(&rows, "first_used", 0).zip(session::moment(&rows, "last_used", 0));
+        Ok((times, session::integer(&rows, "sessions", 0).unwrap_or(0)))
+    }
+
+    /// Returns the last whole month if the lake has it.
+    fn last_month(&mut self) -> Result<Option<Span>> {
+        let Some(month) = Span::last_month(self.settings.clock.now, self.settings.clock.zone) else { return Ok(None) };
+        let (_, sessions) = self.records(Some(&month))?;
+        Ok((sessions > 0).then_some(month))
+    }
+
+    /// Returns the findings of a time, as `llrem detect` gives them.
+    fn findings(&self, detectors: &[&Canned], span: &Span) -> Result<RecordBatch> {
+        let given = self.given((span.since(), span.until()));
+        let bound = detect::bind(self.settings, &given, detectors)?;
+        let mut runner = Runner::silent(self.settings, self.lake, Detectors::These(&bound))?;
+        let period = detect::period(self.settings, &given)?;
+        detect::within(&period, &runner.rows(&detect::all())?)
+    }
 }
 
 #[cfg(test)]

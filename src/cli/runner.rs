@@ -42,7 +42,8 @@ impl<'a> Runner<'a> {
         Self::silent(settings, lake, Detectors::All(settings.query_folders()))
     }
 
-    fn silent(settings: &'a Settings, lake: &'a AnyLake, detectors: Detectors<'a>) -> Result<Self> {
+    /// Like `with`, without a word about the lake's age.
+    pub(super) fn silent(settings: &'a Settings, lake: &'a AnyLake, detectors: Detectors<'a>) -> Result<Self> {
         let scheduler = settings.scheduler.as_ref();
         let scope = Scope {
             lake,

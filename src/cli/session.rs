@@ -1,7 +1,7 @@
 //! Finds the session that an argument names.
 
 use arrow::array::{Array, AsArray, RecordBatch};
-use arrow::datatypes::Int64Type;
+use arrow::datatypes::{Int64Type, TimestampMicrosecondType};
 
 use super::runner::Runner;
 use crate::Result;
@@ -42,6 +42,12 @@ pub(super) fn text<'r>(rows: &'r RecordBatch, column: &str, row: usize) -> Optio
     }
     let texts = texts.as_string_view_opt()?;
     (!texts.is_null(row)).then(|| texts.value(row))
+}
+
+/// Returns a time of a query's result, if the column has one there. Microseconds since 1970.
+pub(super) fn moment(rows: &RecordBatch, column: &str, row: usize) -> Option<i64> {
+    let times = rows.column_by_name(column)?.as_primitive_opt::<TimestampMicrosecondType>()?;
+    times.is_valid(row).then(|| times.value(row))
 }
 
 /// Returns a whole number of a query's result, if the column has one there.

@@ -165,6 +165,16 @@ impl Period {
         self.since.is_none() && self.until.is_none()
     }
 
+    /// Returns the beginning. Microseconds since 1970.
+    pub fn since(&self) -> Option<i64> {
+        self.since
+    }
+
+    /// Returns the end. Microseconds since 1970.
+    pub fn until(&self) -> Option<i64> {
+        self.until
+    }
+
     /// Returns the time in words, and its length: `since Fri 2026-07-10 (7 days)`.
     pub fn with_days(&self) -> String {
         self.in_words() + &if self.until.is_none() { self.days_in_words() } else { String::new() }

@@ -1,140 +1,129 @@
-//! Reads the rows of a query by column name, and formats their values.
+//! Reads the rows of a query by column name.
 
-use std::borrow::Cow;
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Float64Type, Schema};
-use arrow::util::display::{ArrayFormatter, FormatOptions};
+use arrow::datatypes::{DataType, Float64Type};
+use chrono::NaiveDate;
 
 use crate::Result;
-use crate::shown::{money, visible};
 
-const OPTIONS: FormatOptions<'static> = FormatOptions::new()
-    .with_timestamp_format(Some("%Y-%m-%d %H:%M"))
-    .with_timestamp_tz_format(Some("%Y-%m-%d %H:%M"))
-    .with_date_format(Some("%Y-%m-%d"));
-
-/// The kind of a column's values, by its name and type.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
-    Money,
-    Share,
-    Number,
-    Moment,
-    Text,
+/// The rows of a query.
+#[derive(Debug, Default)]
+pub(super) struct Figures {
+    rows: usize,
+    columns: BTreeMap<String, Column>,
 }
 
-/// The first rows of a query's result.
-pub(super) struct Figures<'b> {
-    batch: Cow<'b, RecordBatch>,
+#[derive(Debug)]
+enum Column {
+    Texts(Vec<Option<String>>),
+    /// Days count from 1970, times are microseconds since 1970, true is 1.
+    Numbers(Vec<Option<f64>>),
 }
 
-impl<'b> Figures<'b> {
-    pub(super) fn of(batch: &'b RecordBatch) -> Self {
-        Self { batch: Cow::Borrowed(batch) }
+/// One row.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row<'f> {
+    figures: &'f Figures,
+    at: usize,
+}
+
+impl Figures {
+    pub(super) fn of(batch: &RecordBatch) -> Result<Self> {
+        let schema = batch.schema();
+        let columns = schema.fields().iter().zip(batch.columns());
+        let columns = columns.map(|(field, column)| {
+            let values = match column.data_type() {
+                DataType::Date32 => numbers(&cast(column, &DataType::Int32)?)?,
+                DataType::Timestamp(..) => numbers(&cast(column, &DataType::Int64)?)?,
+                DataType::Boolean => numbers(column)?,
+                data if data.is_numeric() => numbers(column)?,
+                _ => {
+                    let texts = cast(column, &DataType::Utf8)?;
+                    Column::Texts(texts.as_string::<i32>().iter().map(|text| text.map(str::to_owned)).collect())
+                }
+            };
+            Ok((field.name().clone(), values))
+        });
+        Ok(Self { rows: batch.num_rows(), columns: columns.collect::<Result<_>>()? })
     }
 
-    /// Returns an empty result.
-    pub(super) fn none() -> Self {
-        Self { batch: Cow::Owned(RecordBatch::new_empty(Arc::new(Schema::empty()))) }
+    pub(super) fn len(&self) -> usize {
+        self.rows
     }
 
-    pub(super) fn first(batch: &RecordBatch, rows: usize) -> Self {
-        Self { batch: Cow::Owned(batch.slice(0, rows.min(batch.num_rows()))) }
+    pub(super) fn rows(&self) -> impl DoubleEndedIterator<Item = Row<'_>> + ExactSizeIterator {
+        (0..self.rows).map(|at| Row { figures: self, at })
     }
 
-    pub(super) fn rows(&self) -> usize {
-        self.batch.num_rows()
+    /// Returns the first row.
+    pub(super) fn only(&self) -> Option<Row<'_>> {
+        self.rows().next()
     }
 
-    /// Returns the kind of a column's values, or `None` if there is no such column.
-    pub(super) fn kind(&self, name: &str) -> Option<Kind> {
-        let data = self.batch.column_by_name(name)?.data_type();
-        Some(match data {
-            _ if name.ends_with("_usd") || name.starts_with("usd_") => Kind::Money,
-            _ if name.ends_with("_rate") || matches!(name, "failed_share" | "failed_low" | "failed_high") => {
-                Kind::Share
-            }
-            data if data.is_numeric() => Kind::Number,
-            DataType::Date32 | DataType::Timestamp(..) => Kind::Moment,
-            _ => Kind::Text,
-        })
+    /// Adds up a column; `None` if it has no number.
+    pub(super) fn known_sum(&self, name: &str) -> Option<f64> {
+        self.rows().filter_map(|row| row.number(name)).reduce(|sum, number| sum + number)
     }
 
-    /// Returns the values of a column of numbers or days. Days count from 1970.
-    pub(super) fn numbers(&self, name: &str) -> Result<Vec<Option<f64>>> {
-        let Some(column) = self.batch.column_by_name(name) else { return Ok(Vec::new()) };
-        let days =
-            if column.data_type() == &DataType::Date32 { cast(column, &DataType::Int32)? } else { column.clone() };
-        let numbers = cast(&days, &DataType::Float64)?;
-        Ok(numbers.as_primitive::<Float64Type>().iter().collect())
+    /// Adds up a column.
+    pub(super) fn sum(&self, name: &str) -> f64 {
+        self.known_sum(name).unwrap_or(0.0)
     }
 
-    /// Returns the formatted values of a column. A null is empty.
-    pub(super) fn texts(&self, name: &str) -> Result<Vec<String>> {
-        let (Some(column), Some(kind)) = (self.batch.column_by_name(name), self.kind(name)) else {
-            return Ok(Vec::new());
-        };
-        match kind {
-            Kind::Text | Kind::Moment => texts(column),
-            kind => Ok(self.numbers(name)?.into_iter().map(|number| shown(kind, number)).collect()),
+    /// Returns the largest number of a column.
+    pub(super) fn largest(&self, name: &str) -> f64 {
+        self.rows().filter_map(|row| row.number(name)).fold(0.0, f64::max)
+    }
+}
+
+fn numbers(column: &dyn Array) -> Result<Column> {
+    let numbers = cast(column, &DataType::Float64)?;
+    let numbers = numbers.as_primitive::<Float64Type>().iter();
+    Ok(Column::Numbers(numbers.map(|number| number.filter(|number| number.is_finite())).collect()))
+}
+
+impl<'f> Row<'f> {
+    pub(super) fn text(self, name: &str) -> Option<&'f str> {
+        match self.figures.columns.get(name)? {
+            Column::Texts(texts) => texts.get(self.at)?.as_deref(),
+            Column::Numbers(_) => None,
         }
     }
 
-    /// Returns the sum of a column of counts.
-    pub(super) fn sum(&self, name: &str) -> Result<f64> {
-        Ok(self.numbers(name)?.into_iter().flatten().sum())
-    }
-}
-
-fn texts(column: &ArrayRef) -> Result<Vec<String>> {
-    let formatter = ArrayFormatter::try_new(column, &OPTIONS)?;
-    // A time outside of the calendar counts as none.
-    let text = |row| formatter.value(row).try_to_string().unwrap_or_default();
-    Ok((0..column.len()).map(|row| visible(&text(row)).into_owned()).collect())
-}
-
-/// Formats a number by its kind. Returns an empty text for none.
-pub(super) fn shown(kind: Kind, number: Option<f64>) -> String {
-    match (kind, number) {
-        (_, None) => String::new(),
-        (Kind::Money, Some(usd)) => format!("${}", grouped(&money(usd))),
-        (Kind::Share, Some(share)) => format!("{:.2} %", share * 100.0),
-        (_, Some(number)) => grouped(&number.to_string()),
-    }
-}
-
-/// Groups the digits before the point by three.
-fn grouped(number: &str) -> String {
-    let (whole, rest) = number.find('.').map_or((number, ""), |point| number.split_at(point));
-    let digits = whole.chars().filter(char::is_ascii_digit).count();
-    let mut text = String::new();
-    let mut left = digits;
-    for letter in whole.chars() {
-        text.push(letter);
-        if letter.is_ascii_digit() {
-            left -= 1;
-            if left > 0 && left.is_multiple_of(3) {
-                text.push(',');
-            }
+    pub(super) fn number(self, name: &str) -> Option<f64> {
+        match self.figures.columns.get(name)? {
+            Column::Numbers(numbers) => numbers.get(self.at).copied().flatten(),
+            Column::Texts(_) => None,
         }
     }
-    text + rest
+
+    /// Returns a number, or 0 if there is none.
+    pub(super) fn amount(self, name: &str) -> f64 {
+        self.number(name).unwrap_or(0.0)
+    }
+
+    pub(super) fn is_true(self, name: &str) -> bool {
+        self.amount(name) > 0.0
+    }
+
+    pub(super) fn day(self, name: &str) -> Option<NaiveDate> {
+        NaiveDate::from_epoch_days(whole(self.number(name)?)?)
+    }
+
+    /// Returns a time. Microseconds since 1970.
+    pub(super) fn moment(self, name: &str) -> Option<i64> {
+        let number = self.number(name)?;
+        #[expect(clippy::cast_possible_truncation, reason = "times are far below 2^53 microseconds")]
+        Some(number as i64)
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_as_people_read_them() {
-        let counts = [0.0, 999.0, 1000.0, 1_234_567.0, -1000.0].map(|number| shown(Kind::Number, Some(number)));
-        assert_eq!(counts, ["0", "999", "1,000", "1,234,567", "-1,000"]);
-        let amounts = [0.0004, 1.5, 12345.678].map(|number| shown(Kind::Money, Some(number)));
-        assert_eq!(amounts, ["$0.0004", "$1.50", "$12,345.68"]);
-        assert_eq!(shown(Kind::Share, Some(0.9731)), "97.31 %");
-        assert_eq!(shown(Kind::Money, None), "");
-    }
+/// Converts a whole number. Returns `None` if it is too large.
+pub(super) fn whole(number: f64) -> Option<i32> {
+    let is_whole = number.fract() == 0.0 && number.abs() < f64::from(i32::MAX);
+    #[expect(clippy::cast_possible_truncation, reason = "it is whole and small")]
+    is_whole.then_some(number as i32)
 }

@@ -1,455 +1,489 @@
-//! The sections of the page: a canned query each, as a table and sometimes a plot.
+//! Who and what made the cost: projects, models, caches, sessions, hours, tools and limits.
 
-use arrow::array::RecordBatch;
 use maud::{Markup, html};
 
-use super::Page;
-use super::figures::{Figures, Kind};
-use super::plot::{self, Plot, Series};
-use crate::Result;
-use crate::tables::{ColumnDef, FINDINGS};
+use super::facts::{Facts, Root, Unit, agent_title, project_name};
+use super::figures::{Row, whole};
+use super::plots::{self, Image, cell_bar, swatch};
+use super::table::{NUMBER, NUMBER_L, NUMBER_M, Table, cell, known};
+use super::tiles::active_hours;
+use super::words::{self, count, money, money_about, money_among, share, share_of, tokens};
+use crate::shown::one_line;
 
-/// The query of the headline.
-pub(super) const TOTALS: &str = "totals";
-/// Its columns, with labels.
-pub(super) const HEADLINE: [(&str, &str); 9] = [
-    ("cost_usd", "Cost"),
-    ("sessions", "Sessions"),
-    ("prompts", "Prompts"),
-    ("responses", "Responses"),
-    ("total_tokens", "Tokens"),
-    ("input_tokens", "Input tokens, uncached"),
-    ("cache_read_tokens", "Tokens read from a cache"),
-    ("cache_write_tokens", "Tokens written to a cache"),
-    ("output_tokens", "Output tokens"),
-];
-/// Columns of the findings that are shown.
-const FOUND: [&str; 8] =
-    ["severity", "wasted_cost_usd", "detector", "explanation", "evidence", "project", "started_at", "session_id"];
-pub(super) const FINDINGS_TITLE: &str = "What was wasted";
-/// Query of the section that follows the findings.
-pub(super) const AFTER_FINDINGS: &str = "cost_by_session";
-/// Most findings that are shown.
-const MOST_FINDINGS: usize = 30;
+/// Most projects and models.
+const MOST: usize = 10;
+/// Most sessions and tools.
+const FEW: usize = 8;
+/// Most characters of a title.
+const TITLE: usize = 74;
+/// Fewest calls for a share.
+const CALLS: f64 = 20.0;
+/// Share of a limit that is marked.
+const MARK: f64 = 80.0;
 
-/// A section with a canned query.
-pub(super) struct Section {
-    pub(super) query: &'static str,
-    /// Value of the query's parameter `by`.
-    pub(super) by: Option<&'static str>,
-    /// Its columns that are shown.
-    columns: &'static [&'static str],
-    /// The column with a bar for each value, relative to the largest.
-    bar: Option<&'static str>,
-    /// Most rows that are shown.
-    most: usize,
-    /// The query of the plot, if it is another one.
-    pub(super) plotted: Option<&'static str>,
-    drawing: Option<Drawing>,
+/// Renders an amount after a bar.
+fn with_bar(amount: Option<f64>, largest: f64, shown: impl Fn(f64) -> String) -> Markup {
+    let Some(amount) = amount else { return html! {} };
+    let part = share_of(amount, largest).unwrap_or(0.0);
+    html! { (cell_bar("fn", part)) span.nv { (shown(amount)) } }
 }
 
-type Drawing = fn(&Page<'_>) -> Result<Option<(Plot, Markup)>>;
-
-const ALL: usize = usize::MAX;
-
-pub(super) const SECTIONS: &[Section] = &[
-    Section {
-        query: "cost_by_day",
-        by: None,
-        columns: &[
-            "day",
-            "cost_usd",
-            "unpriced_responses",
-            "sessions",
-            "responses",
-            "input_tokens",
-            "cache_read_tokens",
-            "cache_write_tokens",
-            "output_tokens",
-        ],
-        bar: Some("cost_usd"),
-        most: ALL,
-        plotted: Some("cost_by_day_and_agent"),
-        drawing: Some(cost_by_day),
-    },
-    Section {
-        query: "cost_by_agent",
-        by: None,
-        columns: &["agent", "cost_usd", "unpriced_responses", "sessions", "responses", "output_tokens", "last_used"],
-        bar: Some("cost_usd"),
-        most: ALL,
-        plotted: None,
-        drawing: None,
-    },
-    Section {
-        query: "cost_by_project",
-        by: None,
-        columns: &["project", "cost_usd", "unpriced_responses", "sessions", "responses", "output_tokens", "last_used"],
-        bar: Some("cost_usd"),
-        most: 25,
-        plotted: None,
-        drawing: None,
-    },
-    Section {
-        query: "cost_by_model",
-        by: None,
-        columns: &[
-            "model",
-            "cost_usd",
-            "unpriced_responses",
-            "million_tokens_usd",
-            "responses",
-            "input_tokens",
-            "cache_read_tokens",
-            "cache_write_tokens",
-            "output_tokens",
-        ],
-        bar: Some("cost_usd"),
-        most: 25,
-        plotted: None,
-        drawing: None,
-    },
-    Section {
-        query: "cache_hit_rate_by_day",
-        by: None,
-        columns: &["day", "hit_rate", "responses", "all_input_tokens", "cache_read_tokens", "cache_write_tokens"],
-        bar: None,
-        most: ALL,
-        plotted: None,
-        drawing: Some(cache_hit_rate),
-    },
-    Section {
-        query: "hours_of_week",
-        by: None,
-        columns: &["weekday", "hour", "responses", "sessions", "total_tokens", "cost_usd"],
-        bar: None,
-        most: ALL,
-        plotted: None,
-        drawing: Some(hours_of_week),
-    },
-    Section {
-        query: "tool_use",
-        by: None,
-        columns: &["agent", "name", "category", "calls", "errors", "error_rate", "rejections", "interruptions"],
-        bar: Some("calls"),
-        most: 30,
-        plotted: None,
-        drawing: None,
-    },
-    Section {
-        query: "cost_by_session",
-        by: None,
-        columns: &["started_at", "project", "title", "cost_usd", "responses", "total_tokens", "agent", "session_id"],
-        bar: Some("cost_usd"),
-        most: 20,
-        plotted: None,
-        drawing: None,
-    },
-    Section {
-        query: "data_quality",
-        by: None,
-        columns: &["agent", "problem", "what", "items", "tokens", "list_cost_usd"],
-        bar: None,
-        most: 50,
-        plotted: None,
-        drawing: None,
-    },
-];
-
-pub(super) const BROUGHT_TITLE: &str = "What the money brought";
-/// Query of the section that follows "What the money brought".
-pub(super) const AFTER_BROUGHT: &str = "cache_hit_rate_by_day";
-
-const COMPARED: &[&str] = &[
-    "agent",
-    "value",
-    "sessions",
-    "turns",
-    "usd_per_turn",
-    "usd_low",
-    "usd_high",
-    "failed_share",
-    "failed_low",
-    "failed_high",
-];
-
-const PART: Section = Section { query: "", by: None, columns: &[], bar: None, most: 15, plotted: None, drawing: None };
-
-/// The parts of the section about what the money brought.
-pub(super) const BROUGHT: &[Section] = &[
-    Section {
-        query: "cost_by_branch",
-        columns: &["repository", "branch", "cost_usd", "unpriced_responses", "sessions", "responses", "last_used"],
-        bar: Some("cost_usd"),
-        ..PART
-    },
-    Section {
-        query: "cost_by_pull_request",
-        columns: &["pull_request", "basis", "cost_usd", "unpriced_responses", "sessions", "responses", "last_used"],
-        bar: Some("cost_usd"),
-        ..PART
-    },
-    Section {
-        query: "output_by_project",
-        columns: &[
-            "project",
-            "cost_usd",
-            "edits",
-            "lines_added",
-            "lines_removed",
-            "commits",
-            "pull_requests",
-            "test_runs",
-            "passed_runs",
-            "failed_runs",
-        ],
-        bar: Some("cost_usd"),
-        ..PART
-    },
-    Section { query: "compare", by: Some("model"), columns: COMPARED, ..PART },
-    Section { query: "compare", by: Some("effort"), columns: COMPARED, ..PART },
-    Section {
-        query: "limits",
-        columns: &[
-            "agent",
-            "plan",
-            "limit_length",
-            "first_percent",
-            "highest_percent",
-            "first_seen",
-            "last_seen",
-            "responses",
-            "cost_usd",
-            "usd_per_percent",
-        ],
-        ..PART
-    },
-];
-
-impl Section {
-    /// Returns the name of its rows among the results.
-    pub(super) fn key(&self) -> String {
-        self.by.map_or_else(|| self.query.to_owned(), |by| format!("{}_by_{by}", self.query))
+/// Returns the class of a waste, and the amount if there is one.
+fn wasted(amount: f64) -> Markup {
+    if amount >= 0.005 {
+        html! { span.w { (money(amount)) } }
+    } else {
+        html! {}
     }
+}
 
-    /// Returns the id of the section in the page.
-    pub(super) fn id(&self) -> String {
-        self.key().replace('_', "-")
+fn tokens_of(row: Row<'_>) -> f64 {
+    ["input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens"]
+        .map(|column| row.amount(column))
+        .iter()
+        .sum()
+}
+
+/// Renders the cost by project.
+pub(super) fn projects(facts: &Facts<'_>) -> Markup {
+    let rows = facts.of("cost_by_project");
+    let largest = rows.largest("cost_usd");
+    let spent = facts.count("cost_usd");
+    let before = |project: Option<&str>| {
+        let mut rows = facts.of("cost_by_project_before").rows();
+        rows.find(|row| row.text("project") == project).and_then(|row| row.number("cost_usd"))
+    };
+    let name_before = facts.name_before();
+    let heads = [
+        ("Project", ""),
+        ("Cost", NUMBER),
+        ("Share", NUMBER_M),
+        (name_before.as_str(), NUMBER_M),
+        ("Avoidable", NUMBER),
+        ("Sessions", NUMBER_M),
+        ("Tokens", NUMBER_L),
+    ];
+    let line = |row: Row<'_>| {
+        let project = row.text("project");
+        vec![
+            cell(project_name(project)),
+            with_bar(row.number("cost_usd"), largest, |usd| money_among(usd, largest)),
+            known(row.number("cost_usd").and_then(|usd| share_of(usd, spent)).map(share)),
+            known(before(project).map(|usd| money_among(usd, largest))),
+            wasted(facts.wasted_in(project)),
+            cell(count(row.amount("sessions"))),
+            cell(tokens(tokens_of(row))),
+        ]
+    };
+    let mut lines: Vec<Vec<Markup>> = rows.rows().take(MOST).map(line).collect();
+    let left: Vec<Row<'_>> = rows.rows().skip(MOST).collect();
+    if !left.is_empty() {
+        let sum = |column: &str| left.iter().map(|row| row.amount(column)).sum::<f64>();
+        let more = left.iter().map(|row| facts.wasted_in(row.text("project"))).sum();
+        lines.push(vec![
+            cell(format!("{} more", left.len())),
+            with_bar(Some(sum("cost_usd")), largest, |usd| money_among(usd, largest)),
+            known(share_of(sum("cost_usd"), spent).map(share)),
+            html! {},
+            wasted(more),
+            html! {},
+            cell(tokens(left.iter().map(|row| tokens_of(*row)).sum())),
+        ]);
     }
-
-    pub(super) fn title(&self, page: &Page<'_>) -> String {
-        let title = page.queries.find(self.query).map(|canned| canned.title.clone()).unwrap_or_default();
-        self.by.map(|by| format!("{title}, by {by}")).unwrap_or(title)
+    let sum = vec![
+        cell("Sum"),
+        known(facts.total("cost_usd").map(|usd| money_among(usd, largest))),
+        html! {},
+        known(facts.total_before("cost_usd").map(|usd| money_among(usd, largest))),
+        wasted(facts.wasted()),
+        cell(count(facts.count("billed_sessions"))),
+        cell(tokens(facts.count("total_tokens"))),
+    ];
+    let table = Table {
+        caption: "Cost by project",
+        is_captioned: false,
+        class: None,
+        heads: &heads,
+        rows: lines,
+        sum: Some(sum),
+    };
+    html! {
+        (table.markup())
+        p.xs.soft.note {
+            "A subagent counts for the project that it ran in. A session with two projects counts once in the sum"
+            @if left.is_empty() { "." } @else { ". All rows: " code { (facts.query("cost_by_project")) } }
+        }
     }
+}
 
-    fn has_rows(&self, page: &Page<'_>) -> bool {
-        page.results.get(&self.key()).is_some_and(|rows| rows.num_rows() > 0)
+/// Renders the cost by model.
+pub(super) fn models(facts: &Facts<'_>) -> Markup {
+    let rows = facts.of("cost_by_model");
+    let largest = rows.largest("cost_usd");
+    // A model without a price is shown whatever its rank.
+    let (mut shown, mut left): (Vec<Row<'_>>, Vec<Row<'_>>) = (Vec::new(), Vec::new());
+    for row in rows.rows() {
+        let is_unpriced = row.number("cost_usd").is_none() && tokens_of(row) > 0.0;
+        if shown.len() < MOST || is_unpriced && shown.len() < 2 * MOST { &mut shown } else { &mut left }.push(row);
     }
-
-    pub(super) fn markup(&self, page: &Page<'_>, heading: Heading) -> Result<Markup> {
-        let canned = page.queries.find(self.query)?;
-        let content = match (page.unanswered.get(self.query), page.results.get(&self.key())) {
-            (Some(reason), _) => html! { p { (reason) } },
-            (None, Some(rows)) if rows.num_rows() > 0 => self.content(page, rows)?,
-            _ => html! { p { "Nothing." } },
+    let line = |row: &Row<'_>| {
+        let reads = share_of(row.amount("cache_read_tokens"), tokens_of(*row) - row.amount("output_tokens"));
+        let cost = match row.number("cost_usd") {
+            Some(usd) => with_bar(Some(usd), largest, |usd| money_among(usd, largest)),
+            None => html! { span.soft { "no price" } },
         };
-        let names = page.filters.iter().map(|(name, _)| *name);
-        let unknown: Vec<&str> = names.filter(|name| canned.parameter(name).is_none()).collect();
-        Ok(html! {
-            section id=(self.id()) {
-                (heading(&self.title(page)))
-                p.soft {
-                    (canned.about)
-                    @if !canned.note.is_empty() { " " (canned.note) }
-                    @if !unknown.is_empty() { " Not limited by " (unknown.join(", ")) "." }
+        vec![
+            cell(row.text("model").map_or_else(|| "no model".to_owned(), one_line)),
+            cost,
+            known(row.number("million_tokens_usd").map(money)),
+            known(reads.filter(|_| row.number("cache_read_tokens").is_some()).map(share)),
+            known(row.number("responses").map(count)),
+            cell(tokens(tokens_of(*row))),
+        ]
+    };
+    let mut lines: Vec<Vec<Markup>> = shown.iter().map(line).collect();
+    if !left.is_empty() {
+        let cost: f64 = left.iter().map(|row| row.amount("cost_usd")).sum();
+        lines.push(vec![
+            cell(format!("{} more", left.len())),
+            with_bar(Some(cost), largest, |usd| money_among(usd, largest)),
+            html! {},
+            html! {},
+            cell(count(left.iter().map(|row| row.amount("responses")).sum())),
+            cell(tokens(left.iter().map(|row| tokens_of(*row)).sum())),
+        ]);
+    }
+    let sum = vec![
+        cell("Sum"),
+        known(facts.total("cost_usd").map(|usd| money_among(usd, largest))),
+        html! {},
+        html! {},
+        known(facts.total("responses").map(count)),
+        cell(tokens(facts.count("total_tokens"))),
+    ];
+    let heads = [
+        ("Model", ""),
+        ("Cost", NUMBER),
+        ("A million tokens", NUMBER),
+        ("From the cache", NUMBER_M),
+        ("Responses", NUMBER_L),
+        ("Tokens", NUMBER_L),
+    ];
+    let table = Table {
+        caption: "Cost by model",
+        is_captioned: false,
+        class: None,
+        heads: &heads,
+        rows: lines,
+        sum: Some(sum),
+    };
+    html! {
+        (table.markup())
+        @if !left.is_empty() { p.xs.soft.note { "All rows: " code { (facts.query("cost_by_model")) } } }
+    }
+}
+
+/// Renders what caches saved, if reads from caches are recorded.
+pub(super) fn caches(facts: &Facts<'_>) -> Option<Markup> {
+    let (reads, inputs) = (
+        facts.of("cache_hit_rate_by_day").sum("cache_read_tokens"),
+        facts.of("cache_hit_rate_by_day").sum("all_input_tokens"),
+    );
+    let part = share_of(reads, inputs)?;
+    let savings = facts.of("cache_savings");
+    let about = html! {
+        p.about { (share(part)) " of all input (" (tokens(reads)) " of " (tokens(inputs)) " tokens) came from a cache, at about a tenth of the price." }
+    };
+    let amounts = savings.known_sum("saved_usd").map(|saved| {
+        let (without, paid) = (savings.sum("uncached_usd"), savings.sum("cost_usd"));
+        let own = facts.found.iter().filter(|finding| finding.detector == "cache_misses");
+        let missed: f64 = own.filter_map(|finding| finding.wasted_cost_usd).sum();
+        let mut rows = vec![
+            ("fs", "Without caches it would have cost", without, money_about(without)),
+            ("fn", "Paid", paid, money(paid)),
+        ];
+        if missed > 0.0 {
+            rows.push(("fw", "of which: cached context paid for again", missed, money(missed)));
+        }
+        let about =
+            format!("Without caches {}; paid {}; saved {}.", money_about(without), money(paid), money_about(saved));
+        let height = 42.0 * rows.len() as f64 - 6.0;
+        let image = Image { id: "cache-plot", title: "What the caches saved", about: &about, height };
+        html! { figure { figcaption { b { "Without and with caches" } } (image.markup(&plots::amounts(&rows))) } }
+    });
+    let span = &facts.page.span;
+    let daily = (!span.is_day()).then(|| {
+        let [reads, inputs] =
+            ["cache_read_tokens", "all_input_tokens"].map(|column| facts.bars("cache_hit_rate_by_day", column));
+        let parts: Vec<Option<f64>> = reads
+            .iter()
+            .zip(&inputs)
+            .map(|(reads, input)| input.and_then(|input| share_of(reads.unwrap_or(0.0), input)))
+            .collect();
+        let noun = span.step().noun();
+        let title = format!("Share of the input that came from a cache, by {noun}");
+        let about = format!("A dot for each {noun} with input, larger for more input, from 0 to 100 percent.");
+        let image = Image { id: "rate-plot", title: &title, about: &about, height: plots::DOTS };
+        let shapes = plots::dots(&parts, &inputs, &span.labels(&facts.buckets));
+        html! {
+            figure {
+                figcaption { b { "Input from a cache, by " (noun) ";" } " larger dots: more input" }
+                (image.markup(&shapes))
+            }
+        }
+    });
+    let unknown: Vec<String> = facts
+        .of("cost_by_agent")
+        .rows()
+        .filter(|row| row.number("cache_read_tokens").is_none() && row.number("cost_usd").is_some())
+        .map(|row| agent_title(row.text("agent").unwrap_or_default()))
+        .collect();
+    Some(html! {
+        (about)
+        div.half { (amounts.unwrap_or_default()) (daily.unwrap_or_default()) }
+        p.xs.soft.note {
+            "Estimated: what the cached tokens would have cost uncached, less the surcharge for writing them."
+            @if !unknown.is_empty() {
+                " Left out, because it records no reads from a cache: " (words::listed(&unknown)) "."
+            }
+        }
+    })
+}
+
+/// Renders the most expensive sessions.
+pub(super) fn sessions(facts: &Facts<'_>) -> Markup {
+    let roots = facts.roots();
+    let largest = roots.iter().filter_map(|root| root.cost).fold(0.0, f64::max);
+    let (shown, left) = roots.split_at(roots.len().min(FEW));
+    let line = |root: &Root<'_>| {
+        let title = root.title.map(|title| words::shortened(title, TITLE)).filter(|title| !title.is_empty());
+        let began = root
+            .started_at
+            .map(|moment| format!("{}, {}", facts.day(moment), facts.page.span.local(moment).format("%H:%M")));
+        let id = one_line(&facts.page.ids.short(root.session_id));
+        let cost = match facts.unit {
+            Unit::Usd => with_bar(root.cost, largest, |usd| money_among(usd, largest)),
+            Unit::Tokens => html! {},
+        };
+        vec![
+            html! {
+                @if let Some(title) = title { (title) } @else { span.soft { "no title" } }
+                span.sub {
+                    (project_name(root.project)) " · " (agent_title(root.agent))
+                    @if let Some(began) = began { " · " span.nb { (began) } }
+                    " · " code { "llrem show " (id) }
                 }
-                (content)
-            }
-        })
-    }
-
-    fn content(&self, page: &Page<'_>, rows: &RecordBatch) -> Result<Markup> {
-        let canned = page.queries.find(self.query)?;
-        let doc = |column: &str| {
-            let known = canned.columns.iter().find(|(name, _)| name == column);
-            known.map(|(_, doc)| doc.clone()).unwrap_or_default()
-        };
-        let by = self.by.map(|by| format!(" --param by={by}")).unwrap_or_default();
-        let command = format!("llrem query {}{by}", self.query);
-        let table = table(rows, self.columns, self.bar, self.most, &doc, &command)?;
-        let drawn = self.drawing.map(|draw| draw(page)).transpose()?.flatten();
-        Ok(match drawn {
-            Some((plot, legend)) => html! {
-                figure { (plot.markup()) figcaption { (legend) } }
-                details { summary { "The figures" } (table) }
             },
-            None => table,
-        })
-    }
-}
-
-/// Renders a heading.
-pub(super) type Heading = fn(&str) -> Markup;
-
-pub(super) fn heading_of_section(title: &str) -> Markup {
-    html! { h2 { (title) } }
-}
-
-fn heading_of_part(title: &str) -> Markup {
-    html! { h3 { (title) } }
-}
-
-/// Renders what the money brought. Parts without rows are left out.
-pub(super) fn brought(page: &Page<'_>) -> Result<Markup> {
-    let parts = BROUGHT.iter().filter(|part| part.has_rows(page));
-    let parts = parts.map(|part| part.markup(page, heading_of_part)).collect::<Result<Vec<_>>>()?;
-    Ok(html! {
-        section id="brought" {
-            h2 { (BROUGHT_TITLE) }
-            @for part in &parts { (part) }
-        }
-    })
-}
-
-/// Renders the findings.
-pub(super) fn findings(page: &Page<'_>) -> Result<Markup> {
-    let doc = |column: &str| {
-        let known = FINDINGS.columns.iter().find(|known| known.name == column);
-        known.map(ColumnDef::described).unwrap_or_default()
+            cost,
+            wasted(root.wasted),
+            known((root.responses > 0.0).then(|| count(root.responses))),
+            known((root.tokens > 0.0).then(|| tokens(root.tokens))),
+        ]
     };
-    let found = &page.findings;
-    Ok(html! {
-        section id="findings" {
-            h2 { (FINDINGS_TITLE) }
-            p.soft { "What the detectors found, the most expensive first; no dollar of a session counts twice." }
-            p { (page.tally) "." }
-            @if found.num_rows() > 0 {
-                (table(found, &FOUND, Some("wasted_cost_usd"), MOST_FINDINGS, &doc, "llrem detect")?)
+    let heads =
+        [("Session", ""), ("Cost", NUMBER), ("Avoidable", NUMBER), ("Responses", NUMBER_L), ("Tokens", NUMBER_M)];
+    let table = Table {
+        caption: "The most expensive sessions",
+        is_captioned: false,
+        class: None,
+        heads: &heads,
+        rows: shown.iter().map(line).collect(),
+        sum: None,
+    };
+    let cost = |roots: &[Root<'_>]| roots.iter().filter_map(|root| root.cost).sum::<f64>();
+    let part = share_of(cost(shown), cost(&roots)).map(share);
+    html! {
+        p.about { "With the sessions of their subagents." }
+        (table.markup())
+        @if !left.is_empty() {
+            p.s.soft.note {
+                @if let Some(part) = part { "These " (shown.len()) " sessions are " (part) " of the cost. " }
+                (left.len()) " more: " code { (facts.query("cost_by_session")) }
             }
         }
+    }
+}
+
+/// Renders the responses by hour of the week.
+pub(super) fn hours(facts: &Facts<'_>) -> Option<Markup> {
+    let mut responses = [[0.0; 24]; 7];
+    for row in facts.of("hours_of_week").rows() {
+        let at = |column| usize::try_from(whole(row.number(column)?)?).ok();
+        let field = at("weekday").and_then(|day| day.checked_sub(1)).zip(at("hour"));
+        let field = field.and_then(|(day, hour)| responses.get_mut(day)?.get_mut(hour));
+        if let Some(field) = field {
+            *field += row.amount("responses");
+        }
+    }
+    let most = responses.iter().flatten().copied().fold(0.0, f64::max);
+    if most <= 0.0 || facts.page.span.is_day() {
+        return None;
+    }
+    let bounds = steps(most);
+    let step = |amount: f64| if amount <= 0.0 { 0 } else { 1 + bounds.iter().filter(|bound| amount > **bound).count() };
+    let fields = responses.map(|hours| hours.map(step));
+    let about =
+        "Seven rows from Monday to Sunday, 24 columns for the hours: the stronger the colour, the more responses.";
+    let image = Image { id: "week-plot", title: "Responses by hour of the week", about, height: plots::HEAT };
+    let names = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
+    let parts = responses.iter().zip(names).map(|(hours, name)| {
+        let mut cells = vec![cell(name)];
+        cells.extend(hours.chunks(6).map(|part| cell(count(part.iter().sum()))));
+        cells
+    });
+    let heads = [("Day", ""), ("00–06", NUMBER), ("06–12", NUMBER), ("12–18", NUMBER), ("18–24", NUMBER)];
+    let table = Table {
+        caption: "Responses by weekday and part of the day",
+        is_captioned: false,
+        class: Some("mini"),
+        heads: &heads,
+        rows: parts.collect(),
+        sum: None,
+    };
+    let zone = facts.page.made_at.timezone().name();
+    Some(html! {
+        p.about {
+            "Responses in each hour of the week, " (zone) "."
+            @if let Some([person, alone]) = active_hours(facts, "hours_by_project_day") {
+                " A person was present for " (words::hours(person)) " hours; agents worked alone for " (words::hours(alone)) "."
+            }
+        }
+        figure.heat {
+            ol aria-hidden="true" { @for name in names { li { (name) } } }
+            (image.markup(&plots::heat(&fields)))
+        }
+        p.scale {
+            (swatch("h0")) span { "0" }
+            @for (at, label) in ranges(most, bounds).iter().enumerate() { (swatch(&format!("h{}", at + 1))) span { (label) } }
+        }
+        details { summary { "The figures, by part of the day" } (table.markup()) }
     })
 }
 
-/// Renders the first rows of a result, and where to get the others.
-fn table(
-    rows: &RecordBatch,
-    columns: &[&str],
-    bar: Option<&str>,
-    most: usize,
-    doc: &dyn Fn(&str) -> String,
-    command: &str,
-) -> Result<Markup> {
-    let first = Figures::first(rows, most);
-    let mut cells = Vec::new();
-    for name in columns {
-        if let Some(kind) = first.kind(name) {
-            cells.push((*name, kind, first.texts(name)?));
+/// Returns the upper bounds of the steps of a colour, but for the last one: each step is about twice the one before.
+fn steps(most: f64) -> [f64; 4] {
+    [16.0, 8.0, 4.0, 2.0].map(|part| (most / part).ceil().max(1.0))
+}
+
+/// Returns the ranges of the steps that differ.
+fn ranges(most: f64, bounds: [f64; 4]) -> Vec<String> {
+    let mut from = 1.0;
+    let ends = bounds.into_iter().map(Some).chain([None]);
+    let ranges = ends.map(|end| {
+        let label = match end {
+            Some(end) if end < from => NO_RANGE.to_owned(),
+            Some(end) if end <= from => count(from),
+            Some(end) => format!("{}–{}", count(from), count(end)),
+            None if most < from => NO_RANGE.to_owned(),
+            None => format!("{}+", count(from)),
+        };
+        from = end.map_or(from, |end| end.max(from - 1.0) + 1.0);
+        label
+    });
+    ranges.collect()
+}
+
+/// Stands for a step that no count has.
+const NO_RANGE: &str = "–";
+
+/// Renders the tools that failed most often.
+pub(super) fn tools(facts: &Facts<'_>) -> Option<Markup> {
+    let rows = facts.of("tool_use");
+    let mut failed: Vec<Row<'_>> = rows.rows().filter(|row| row.amount("errors") > 0.0).collect();
+    failed.sort_by(|one, other| other.amount("errors").total_cmp(&one.amount("errors")));
+    if rows.len() == 0 {
+        return None;
+    }
+    let ended = |row: Row<'_>| row.number("error_rate").filter(|_| row.amount("calls") >= CALLS);
+    let largest = failed.iter().take(FEW).filter_map(|row| ended(*row)).fold(0.0, f64::max);
+    let line = |row: &Row<'_>| {
+        vec![
+            html! {
+                (one_line(row.text("name").unwrap_or_default()))
+                span.sub { (agent_title(row.text("agent").unwrap_or_default())) }
+            },
+            cell(count(row.amount("calls"))),
+            cell(count(row.amount("errors"))),
+            with_bar(ended(*row), largest, share),
+        ]
+    };
+    let heads = [("Tool", ""), ("Calls", NUMBER), ("Failed", NUMBER), ("Share", NUMBER)];
+    let (calls, errors) = (rows.sum("calls"), rows.sum("errors"));
+    let sum = vec![
+        cell(format!("All {} tools", rows.len())),
+        cell(count(calls)),
+        cell(count(errors)),
+        known(share_of(errors, calls).filter(|_| calls >= CALLS).map(share)),
+    ];
+    let table = Table {
+        caption: "Tools that failed most often",
+        is_captioned: false,
+        class: None,
+        heads: &heads,
+        rows: failed.iter().take(FEW).map(line).collect(),
+        sum: Some(sum),
+    };
+    Some(html! {
+        p.about { "Each failure costs a response that reads it and tries again." }
+        (table.markup())
+        p.xs.soft.note { "No share is given for fewer than 20 calls. A tool's share is of the calls that succeeded or failed." }
+    })
+}
+
+/// Renders how much of an account's limits was used, if that is recorded.
+pub(super) fn limits(facts: &Facts<'_>) -> Option<Markup> {
+    let mut highest: Vec<(String, f64, Option<i64>)> = Vec::new();
+    for row in facts.of("limits").rows() {
+        let Some(percent) = row.number("highest_percent") else { continue };
+        let length = if row.text("limit_length") == Some("short") { "short limit" } else { "long limit" };
+        let name = format!("{}, {length}", agent_title(row.text("agent").unwrap_or_default()));
+        match highest.iter_mut().find(|(known, ..)| *known == name) {
+            Some(known) if known.1 >= percent => {}
+            Some(known) => (known.1, known.2) = (percent, row.moment("last_seen")),
+            None => highest.push((name, percent, row.moment("last_seen"))),
         }
     }
-    let bars = bar.map(|column| shares(&first, column)).transpose()?.unwrap_or_default();
-    let left = rows.num_rows() - first.rows();
-    Ok(html! {
-        div.scroll {
-            table {
-                thead { tr { @for (name, kind, _) in &cells {
-                    th class=[class(name, *kind)] scope="col" title=(doc(name)) { (heading(name)) }
-                } } }
-                tbody { @for row in 0..first.rows() { tr { @for (name, kind, texts) in &cells {
-                    td class=[class(name, *kind)] {
-                        (texts.get(row).map_or("", String::as_str))
-                        @if bar == Some(*name) { (share(bars.get(row).copied().unwrap_or_default())) }
+    let hits = facts.of("limit_hits").len();
+    if highest.is_empty() && hits == 0 {
+        return None;
+    }
+    let refused = match hits {
+        0 => "No request was refused because of a limit.".to_owned(),
+        1 => "1 request was refused because a limit was used up.".to_owned(),
+        hits => format!("{hits} requests were refused because a limit was used up."),
+    };
+    Some(html! {
+        div.half {
+            @for (name, percent, seen) in &highest {
+                div {
+                    p.s {
+                        b { (name) ": " (share(percent / 100.0)) " at most" }
+                        @if let Some(seen) = seen { " " span.soft { (facts.day(*seen)) } }
                     }
-                } } } }
+                    svg.plot height="12" aria-hidden="true" {
+                        rect class="fs" width="100%" height="12" {}
+                        rect class="fn" width=(format!("{:.2}%", percent.clamp(0.0, 100.0))) height="12" {}
+                        rect class="fw" x=(format!("{MARK}%")) width="2" height="12" {}
+                    }
+                }
             }
         }
-        @if left > 0 { p.soft { "And " (left) " more: " code { (command) } "." } }
+        p.xs.soft.note {
+            @if !highest.is_empty() { "The mark is at 80 %. Percentages are of the account: other machines and the web count in them. " }
+            (refused)
+        }
     })
 }
 
-fn heading(column: &str) -> String {
-    let name = if column.ends_with("cost_usd") { column.trim_end_matches("_usd") } else { column };
-    name.replace('_', " ")
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn class(column: &str, kind: Kind) -> Option<&'static str> {
-    match kind {
-        Kind::Money | Kind::Share | Kind::Number => Some("number"),
-        // Columns with sentences.
-        Kind::Text if matches!(column, "title" | "explanation" | "evidence" | "problem") => Some("text"),
-        Kind::Moment => Some("moment"),
-        Kind::Text => None,
+    #[test]
+    fn steps_of_a_colour_have_ranges() {
+        let labels = |most| ranges(most, steps(most)).join(" ");
+        assert_eq!(labels(160.0), "1–10 11–20 21–40 41–80 81+");
+        assert_eq!(labels(6.0), "1 – 2 3 4+");
+        assert_eq!(labels(1.0), "1 – – – –");
     }
-}
-
-/// Returns each value's share of the largest. Percent.
-fn shares(figures: &Figures<'_>, column: &str) -> Result<Vec<f64>> {
-    let values: Vec<f64> = figures.numbers(column)?.into_iter().map(Option::unwrap_or_default).collect();
-    let most = values.iter().copied().fold(0.0, f64::max);
-    Ok(values.into_iter().map(|value| if most > 0.0 { value / most * 100.0 } else { 0.0 }).collect())
-}
-
-fn share(percent: f64) -> Markup {
-    html! {
-        @if percent > 0.0 { svg.bar viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true" {
-            rect width=(format!("{percent:.1}")) height="4" fill=(plot::code(plot::color(0))) {}
-        } }
-    }
-}
-
-/// Returns the agents, most expensive first, with the cost of each by day.
-fn cost_by_day(page: &Page<'_>) -> Result<Option<(Plot, Markup)>> {
-    let figures = page.figures("cost_by_day_and_agent");
-    let (days, agents) = (figures.numbers("day")?, figures.texts("agent")?);
-    let costs = figures.numbers("cost_usd")?;
-    let mut series: Vec<Series> = Vec::new();
-    for name in page.figures("cost_by_agent").texts("agent")? {
-        let rows = days.iter().zip(&agents).zip(&costs).filter(|((_, agent), _)| **agent == name);
-        let values = rows.filter_map(|((day, _), cost)| Some((whole((*day)?)?, (*cost)?)));
-        let of_agent = Series::new(name.clone(), values);
-        if !of_agent.is_empty() {
-            series.push(of_agent);
-        }
-    }
-    let Some(plot) = plot::stacked("cost-by-day-plot", "Cost by day and agent", &series)? else { return Ok(None) };
-    let others = series.len() > series.iter().enumerate().filter(|(place, _)| plot::has_color(*place)).count();
-    let legend = html! {
-        @for (place, series) in series.iter().enumerate().filter(|(place, _)| plot::has_color(*place)) {
-            span { (key(place)) (series.name) }
-        }
-        @if others { span { (key(series.len())) "others" } }
-    };
-    Ok(Some((plot, legend)))
-}
-
-fn key(place: usize) -> Markup {
-    html! {
-        svg.key viewBox="0 0 10 10" aria-hidden="true" {
-            rect width="10" height="10" fill=(plot::code(plot::color(place))) {}
-        }
-    }
-}
-
-fn cache_hit_rate(page: &Page<'_>) -> Result<Option<(Plot, Markup)>> {
-    let figures = page.figures("cache_hit_rate_by_day");
-    let rates = figures.numbers("day")?.into_iter().zip(figures.numbers("hit_rate")?);
-    let values = rates.filter_map(|(day, rate)| Some((whole(day?)?, rate?)));
-    let series = Series::new(String::new(), values);
-    let plot = plot::line("cache-hit-rate-plot", "Cache hit rate by day", &series)?;
-    Ok(plot.map(|plot| (plot, html! {})))
-}
-
-fn hours_of_week(page: &Page<'_>) -> Result<Option<(Plot, Markup)>> {
-    let figures = page.figures("hours_of_week");
-    let places = figures.numbers("weekday")?.into_iter().zip(figures.numbers("hour")?);
-    let fields = places.zip(figures.numbers("responses")?);
-    let hours = fields.filter_map(|((weekday, hour), count)| Some(((whole(weekday?)?, whole(hour?)?), count?)));
-    let plot = plot::week("hours-of-week-plot", "Responses by hour of the week", &hours.collect())?;
-    Ok(plot.map(|plot| (plot, html! { "The stronger the colour, the more responses." })))
-}
-
-/// Converts an integer to a number. Returns `None` if it is too large.
-fn whole(number: f64) -> Option<i32> {
-    let is_whole = number.fract() == 0.0 && number.abs() < f64::from(i32::MAX);
-    #[expect(clippy::cast_possible_truncation, reason = "it is whole and small")]
-    is_whole.then_some(number as i32)
 }

@@ -167,6 +167,20 @@ pub fn joined(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// Returns the first sentence of a text.
+pub fn first_sentence(text: &str) -> &str {
+    let mut is_quoted = false;
+    let mut letters = text.char_indices().peekable();
+    while let Some((at, letter)) = letters.next() {
+        is_quoted ^= letter == '`';
+        let is_end = letter == '.' && !is_quoted && letters.peek().is_some_and(|(_, next)| *next == ' ');
+        if is_end {
+            return text.get(..=at).unwrap_or(text);
+        }
+    }
+    text
+}
+
 /// Replacement of a part of a URL that may be a secret.
 const HIDDEN: &str = "***";
 

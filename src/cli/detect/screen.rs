@@ -9,9 +9,9 @@ use super::summary::Summary;
 use crate::Result;
 use crate::query::canned::Canned;
 use crate::query::short_id::SessionIds;
-use crate::shown::one_line;
 use crate::shown::value::{self, plural, usd_in_words};
 use crate::shown::width::{cut, width, wrap};
+use crate::shown::{first_sentence, one_line};
 use crate::tables::{Basis, FindingRow, Severity, Vocabulary};
 
 /// Findings that are shown if nothing else is asked for.
@@ -257,18 +257,4 @@ fn coloured(finding: &FindingRow<'_>, look: Look) -> String {
 /// Adds up known amounts; `None` if there are none.
 fn priced<'f>(findings: impl Iterator<Item = &'f FindingRow<'f>>) -> Option<f64> {
     findings.filter_map(|finding| finding.wasted_cost_usd).filter(|cost| *cost > 0.0).reduce(|sum, cost| sum + cost)
-}
-
-/// Returns the first sentence of a text, whose advice follows.
-fn first_sentence(text: &str) -> &str {
-    let mut is_quoted = false;
-    let mut letters = text.char_indices().peekable();
-    while let Some((at, letter)) = letters.next() {
-        is_quoted ^= letter == '`';
-        let is_end = letter == '.' && !is_quoted && letters.peek().is_some_and(|(_, next)| *next == ' ');
-        if is_end {
-            return text.get(..=at).unwrap_or(text);
-        }
-    }
-    text
 }
