@@ -118,8 +118,8 @@ fn peak(facts: &Facts<'_>, series: &[Series]) -> (Option<[String; 2]>, String) {
         .iter()
         .find(|(_, _, values, _)| values.get(at).copied().flatten().is_some_and(|amount| amount >= most * 0.95));
     let second = sums.get(1).map_or(0.0, |(_, sum)| *sum);
-    let of = of.filter(|_| series.len() > 1).map_or_else(String::new, |(name, ..)| format!("nearly all of it {name}"));
-    let all = if of.is_empty() { String::new() } else { format!(", {of}") };
+    let of = of.filter(|_| series.len() > 1).map_or_else(String::new, |(name, ..)| name.clone());
+    let all = if of.is_empty() { String::new() } else { format!(", nearly all of it {of}") };
     let about = format!(
         "Stacked bars, one for each {noun}. The highest is {name} with {shown}{all}. {}",
         if empty > 0 {
@@ -129,7 +129,7 @@ fn peak(facts: &Facts<'_>, series: &[Series]) -> (Option<[String; 2]>, String) {
         }
     );
     let stands_out = facts.buckets.len() > 3 && most >= 2.0 * second;
-    (stands_out.then(|| [format!("{shown}, {name}"), of]), about)
+    (stands_out.then(|| [format!("{shown}, {}", short_name(facts, at)), of]), about)
 }
 
 /// Renders the cost of each hour of a day.
@@ -266,11 +266,18 @@ fn most(facts: &Facts<'_>, values: &[Option<f64>], sum: f64) -> String {
     let part = share_of(sum, facts.sum()).map_or_else(String::new, share);
     let known = values.iter().enumerate().filter_map(|(at, value)| Some((at, (*value)?)));
     let Some((at, most)) = known.max_by(|(_, one), (_, other)| one.total_cmp(other)) else { return part };
-    let name = facts.buckets.get(at).map_or_else(String::new, |bucket| match facts.page.span.step() {
-        Step::Day => bucket.first.format("%-d %b").to_string(),
-        _ => facts.page.span.bucket_name(bucket),
-    });
-    format!("{part} · most {}, {name}", facts.unit.shown(most))
+    format!("{part} · most {}, {}", facts.unit.shown(most), short_name(facts, at))
+}
+
+/// Returns the name of a bar where there is little room: `16 Jul`, `week of 2 Mar`, `Mar 2026`.
+fn short_name(facts: &Facts<'_>, at: usize) -> String {
+    let format = match facts.page.span.step() {
+        Step::Hour | Step::Day => "%-d %b",
+        Step::Week => "week of %-d %b",
+        Step::Months(1) => "%b %Y",
+        Step::Months(_) => "%Y",
+    };
+    facts.buckets.get(at).map_or_else(String::new, |bucket| bucket.first.format(format).to_string())
 }
 
 /// Renders the figures of the plots as a table.

@@ -145,14 +145,8 @@ impl Lines<'_> {
         shapes.push_str("</svg>");
         let _ = write!(shapes, "<line class=\"ax\" x1=\"0\" x2=\"100%\" y1=\"{0}\" y2=\"{0}\"/>", TOP + HEIGHT);
         scale.draw_labels(&mut shapes, self.shown);
-        let mut free = -1.0;
-        for (place, label) in self.labels {
-            let (x, half) = (place * 100.0, half(label, NARROW));
-            if x - half > free {
-                axis_label(&mut shapes, x, label, TOP + HEIGHT + 16.0, NARROW);
-                free = x.max(half) + half + 2.0;
-            }
-        }
+        let labels = self.labels.iter().map(|(place, label)| (place * 100.0, label.as_str()));
+        axis_labels(&mut shapes, labels, TOP + HEIGHT + 16.0, NARROW);
         let end = |line: &[(f64, f64)]| line.last().map(|(part, sum)| (part * 100.0, scale.y(*sum)));
         let now = end(self.now);
         if let Some((x, y)) = now {
@@ -195,9 +189,8 @@ pub(super) fn dots(shares: &[Option<f64>], weights: &[Option<f64>], labels: &[(u
         );
     }
     let _ = write!(shapes, "<line class=\"ax\" x1=\"0\" x2=\"100%\" y1=\"{0}\" y2=\"{0}\"/>", top + height);
-    for (at, label) in labels {
-        axis_label(&mut shapes, (*at as f64 + 0.5) * each, label, top + height + 16.0, WIDE);
-    }
+    let labels = labels.iter().map(|(at, label)| ((*at as f64 + 0.5) * each, label.as_str()));
+    axis_labels(&mut shapes, labels, top + height + 16.0, WIDE);
     shapes
 }
 
@@ -334,8 +327,21 @@ fn largest(sums: &[f64]) -> Option<(usize, f64)> {
 /// Draws the line below bars, and the labels of some.
 fn axis(shapes: &mut String, labels: &[(usize, String)], each: f64) {
     let _ = write!(shapes, "<line class=\"ax\" x1=\"0\" x2=\"100%\" y1=\"{0}\" y2=\"{0}\"/>", TOP + HEIGHT);
-    for (at, label) in labels {
-        axis_label(shapes, (*at as f64 + 0.5) * each, label, TOP + HEIGHT + 16.0, WIDE);
+    let labels = labels.iter().map(|(at, label)| ((*at as f64 + 0.5) * each, label.as_str()));
+    axis_labels(shapes, labels, TOP + HEIGHT + 16.0, WIDE);
+}
+
+/// Writes labels below their places, but for those without room in a plot that is so many pixels wide.
+fn axis_labels<'l>(shapes: &mut String, labels: impl Iterator<Item = (f64, &'l str)>, y: f64, pixels: f64) {
+    let mut free = -1.0;
+    for (x, label) in labels {
+        let half = half(label, pixels);
+        // A label at the edge is moved into the plot.
+        let middle = x.max(half).min(100.0 - half);
+        if middle - half > free {
+            axis_label(shapes, x, label, y, pixels);
+            free = middle + half + 1.0;
+        }
     }
 }
 

@@ -80,12 +80,12 @@ fn cost(facts: &Facts<'_>) -> Tile {
 fn avoidable(facts: &Facts<'_>) -> Tile {
     let (wasted, earlier) = (facts.wasted(), facts.wasted_before());
     let has_price = facts.unit == Unit::Usd && (wasted > 0.0 || facts.found.is_empty());
-    let part = share_of(wasted, facts.sum()).filter(|_| has_price && shows_share(facts));
+    let part = share_of(wasted, facts.sum()).filter(|_| has_price && wasted > 0.0 && shows_share(facts));
     let mut notes: Vec<String> = part.map(|part| format!("about {} of cost", share(part))).into_iter().collect();
     let spent_before = facts.total_before("cost_usd");
     let shown = spent_before.map(|spent| match share_of(earlier, spent) {
-        Some(part) => format!("{}, {}", money_in_tile(earlier), share(part)),
-        None => money_in_tile(earlier),
+        Some(part) if earlier > 0.0 => format!("{}, {}", money_in_tile(earlier), share(part)),
+        _ => money_in_tile(earlier),
     });
     notes.extend(before(facts, shown));
     let bars = facts.found.iter().map(|finding| {
