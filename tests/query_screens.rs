@@ -434,7 +434,7 @@ fn tools_and_sums() {
     no room for sessions
     ");
     insta::assert_snapshot!(screen(120, "query data_quality"), @r"
-    What is missing or uncertain
+    What is missing or uncertain, all time
 
     problem                          agent        items  tokens  what
     counts are rounded, estimated or those of a running response

@@ -169,7 +169,8 @@ fn end_label(shapes: &mut String, class: &str, x: f64, y: f64, label: &str) {
 /// Shares by bar: a dot for each, larger for more of what it is a share of.
 pub(super) fn dots(shares: &[Option<f64>], weights: &[Option<f64>], labels: &[(usize, String)]) -> String {
     let (top, height) = (20.0, 122.0);
-    let each = 100.0 / shares.len().max(1) as f64;
+    // The first and last dots are within the plot.
+    let place = |at: usize| 1.0 + 98.0 * (at as f64 + 0.5) / shares.len().max(1) as f64;
     let most = weights.iter().flatten().copied().fold(0.0, f64::max).max(1.0);
     let mut shapes = String::new();
     for (share, label) in [(0.5, "50 %"), (1.0, "100 %")] {
@@ -180,16 +181,16 @@ pub(super) fn dots(shares: &[Option<f64>], weights: &[Option<f64>], labels: &[(u
     for (at, share) in shares.iter().enumerate() {
         let Some(share) = share else { continue };
         let weight = weights.get(at).copied().flatten().unwrap_or(0.0);
-        let radius = 2.2 + 5.0 * (weight / most).sqrt();
+        let radius = 2.2 + 3.8 * (weight / most).sqrt();
         let _ = write!(
             shapes,
             "<circle class=\"fn\" cx=\"{}\" cy=\"{}\" r=\"{radius:.1}\" fill-opacity=\".8\"/>",
-            percent((at as f64 + 0.5) * each),
+            percent(place(at)),
             number(top + height * (1.0 - share.clamp(0.0, 1.0)))
         );
     }
     let _ = write!(shapes, "<line class=\"ax\" x1=\"0\" x2=\"100%\" y1=\"{0}\" y2=\"{0}\"/>", top + height);
-    let labels = labels.iter().map(|(at, label)| ((*at as f64 + 0.5) * each, label.as_str()));
+    let labels = labels.iter().map(|(at, label)| (place(*at), label.as_str()));
     axis_labels(&mut shapes, labels, top + height + 16.0, WIDE);
     shapes
 }

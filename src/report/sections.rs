@@ -423,6 +423,9 @@ pub(super) fn tools(facts: &Facts<'_>) -> Option<Markup> {
         rows: failed.iter().take(FEW).map(line).collect(),
         sum: Some(sum),
     };
+    if failed.is_empty() {
+        return Some(html! { p { "None of " (words::plural(calls, "call")) " failed." } });
+    }
     Some(html! {
         p.about { "Each failure costs a response that reads it and tries again." }
         (table.markup())

@@ -438,7 +438,7 @@ mod tests {
     use super::*;
 
     fn at(text: &str) -> i64 {
-        crate::time::parse_iso(text).unwrap()
+        text.parse::<DateTime<Utc>>().unwrap().timestamp_micros()
     }
 
     fn span(since: &str, until: &str) -> Span {

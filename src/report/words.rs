@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn titles_are_cut_at_a_word() {
         assert_eq!(shortened("Fix the parser of /home/kim/shop/src/main.rs now", 74), "Fix the parser of … now");
-        assert_eq!(shortened("see https://example.com/a and\nmore words", 12), "see …");
+        assert_eq!(shortened("see https://example.com/a and\nmore words", 12), "see … and…");
         assert_eq!(shortened("one two three", 9), "one two…");
         assert_eq!(shortened("aaaaaaaaaaaa", 5), "aaaaa…");
     }
