@@ -124,6 +124,7 @@ fn short_help() {
 
     Start:
       llrem etl                read this machine's sessions (seconds)
+      llrem                    what you spent, and on what
       llrem query              what you can ask
       llrem detect --since 7d  what was wasted
 
@@ -325,11 +326,14 @@ error: `--param project` has no value; write --param project=VALUE
 }
 
 #[test]
-fn nothing_typed_is_wrong_usage() {
-    let output = Home::new().command(&[]).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(output.stdout.is_empty());
-    assert!(String::from_utf8_lossy(&output.stderr).contains("Usage: llrem"));
+fn nothing_typed_gives_no_rows_without_a_lake() {
+    insta::assert_snapshot!(run(&[]), @r"
+exit 0
+--- stdout
+period,first_day,last_day,by,name,cost_usd,unpriced_responses,wasted_cost_usd,findings,sessions,prompts
+--- stderr
+there is no lake yet: `llrem etl` makes one
+");
 }
 
 #[test]

@@ -239,7 +239,7 @@ GOOGLE_APPLICATION_CREDENTIALS, AZURE_STORAGE_ACCOUNT_NAME, and so on. Endpoint 
 /// `llrem report --help`
 pub(super) const REPORT: &str = "\
 Examples:
-  llrem report                          llrem-report.html, here: the last whole month
+  llrem report                          llrem-report.html: the last whole month
   llrem report --all -o all.html        all that the lake has
   llrem report --since 30d -o month.html
   llrem report --project website --agent codex -o website.html

@@ -95,6 +95,7 @@ pub(super) struct Sums {
 }
 
 /// What was used and wasted since a day.
+#[derive(Default)]
 pub(super) struct Figures {
     used: Vec<Used>,
     wasted: Vec<Wasted>,

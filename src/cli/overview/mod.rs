@@ -25,6 +25,10 @@ pub(super) fn run(settings: &Settings) -> Result<()> {
     let output = Output::new(&settings.output, Format::Csv)?;
     let lake = match settings.open_lake() {
         Err(Error::NoLake { .. }) if output.is_table() => return no_lake::print(settings),
+        Err(Error::NoLake { .. }) => {
+            settings.printer.say("there is no lake yet: `llrem etl` makes one");
+            return output.print(&Figures::default().rows(&[])?);
+        }
         opened => opened?,
     };
     let overview = Overview::read(settings, &lake)?;
