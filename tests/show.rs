@@ -84,7 +84,12 @@ fn refused(bench: &Bench, arguments: &[&str]) -> String {
 #[cfg(unix)]
 fn screen(bench: &Bench, columns: usize, pager: &str, arguments: &[&str]) -> String {
     let mut command = llrem(bench, arguments);
-    command.env("COLUMNS", columns.to_string()).env("LLREM_PAGER", pager).env("TERM", "xterm").env_remove("NO_COLOR");
+    command
+        .arg("--no-progress")
+        .env("COLUMNS", columns.to_string())
+        .env("LLREM_PAGER", pager)
+        .env("TERM", "xterm")
+        .env_remove("NO_COLOR");
     let mut session = rexpect::session::spawn_command(command, Some(60_000)).unwrap();
     // It gives each byte as a character.
     let bytes: Vec<u8> =

@@ -230,6 +230,6 @@ impl Printer {
 
     /// Returns a progress bar, unless it is off or stderr is no terminal.
     pub fn bar(&self) -> Bar {
-        Bar::new(self.progress && !self.quiet && io::stderr().is_terminal())
+        Bar::new(self.progress && !self.quiet && io::stderr().is_terminal(), self.style.colour)
     }
 }

@@ -16,13 +16,15 @@ const STEADY: Duration = Duration::from_secs(2);
 const STEPS: u64 = 1_000;
 
 const UNCOUNTED: &str = "{prefix}";
-const COUNTED: &str = "{prefix}  {bar:18.green/dim} {percent:>3}%  {msg}";
+const COUNTED: &str = "{prefix}  {bar:18} {percent:>3}%  {msg}";
+const COLOURED: &str = "{prefix}  {bar:18.green/dim} {percent:>3}%  {msg}";
 
 /// What is done and what is left. It never goes back, and never passes 100 %.
 #[derive(Debug)]
 pub struct Bar {
     began: Instant,
     is_wanted: bool,
+    is_coloured: bool,
     drawn: ProgressBar,
     shown: Once,
     work: Mutex<Work>,
@@ -41,10 +43,10 @@ struct Work {
 
 impl Bar {
     /// Creates a bar, which is not drawn before the work has taken half a second, and never if it is not wanted.
-    pub fn new(is_wanted: bool) -> Self {
+    pub fn new(is_wanted: bool, is_coloured: bool) -> Self {
         let (drawn, began) = (ProgressBar::with_draw_target(Some(STEPS), ProgressDrawTarget::hidden()), Instant::now());
         let work = Work { began, stage: Stage::Looking, items: 0, bytes: 0, items_done: 0, bytes_done: 0 };
-        Self { began, is_wanted, drawn, shown: Once::new(), work: Mutex::new(work) }
+        Self { began, is_wanted, is_coloured, drawn, shown: Once::new(), work: Mutex::new(work) }
     }
 
     fn work(&self) -> MutexGuard<'_, Work> {
@@ -119,7 +121,7 @@ impl Progress for Bar {
             let mut work = self.work();
             (work.items, work.bytes) = (items, bytes);
         }
-        self.style(COUNTED);
+        self.style(if self.is_coloured { COLOURED } else { COUNTED });
     }
 
     fn advance(&self, items: u64, bytes: u64) {
