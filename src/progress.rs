@@ -1,6 +1,6 @@
 //! How far long work is.
 
-/// What a run is doing.
+/// A stage of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// It looks for what has changed.

@@ -53,7 +53,7 @@ pub(super) struct Totals {
     /// The model with most tokens comes first.
     pub(super) models: Vec<String>,
     pub(super) unpriced: BTreeMap<String, u64>,
-    /// Whether it is only a command, its position, and its text on one line.
+    /// True if it is only a command; its position; its text on one line.
     first_prompt: Option<((bool, i64), String)>,
 }
 

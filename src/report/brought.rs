@@ -1,4 +1,4 @@
-//! What the money brought: commits, lines, pull requests and test runs.
+//! The section on results: commits, lines, pull requests and test runs.
 
 use maud::{Markup, html};
 

@@ -1,4 +1,4 @@
-//! Where the money went: bars over time, the sum so far, and each agent on its own scale.
+//! The section on cost over time: bars, the running sum, and each agent on its own scale.
 
 use chrono::NaiveDate;
 use maud::{Markup, html};

@@ -1,4 +1,4 @@
-//! What the page says, read once: the results of its queries, agents, bars, waste and sessions.
+//! The data of the page, read once: results of queries, agents, bars, waste and sessions.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::{Result, agents};
 /// Agents that have a colour of their own.
 pub(super) const COLORS: usize = 6;
 
-/// What the bars measure.
+/// Measure of the bars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
     Usd,
@@ -78,7 +78,7 @@ pub(super) struct Root<'f> {
 
 type RootKey<'f> = (&'f str, &'f str, &'f str);
 
-/// What the page says.
+/// The data of the page.
 pub(super) struct Facts<'p> {
     pub(super) page: &'p Page<'p>,
     figures: BTreeMap<&'p str, Figures>,

@@ -1,4 +1,4 @@
-//! What the figures leave out: one sentence for each problem, with its count and what to do.
+//! The section on missing data: one sentence for each problem, with its count and the remedy.
 
 use maud::{Markup, html};
 
@@ -11,7 +11,7 @@ use crate::shown::one_line;
 /// Most names in a sentence.
 const MOST: usize = 5;
 
-/// What is left out: how much in a sentence, and what that means.
+/// A problem: its count in a sentence, and its meaning.
 type Point = (String, Markup);
 
 /// Renders the section.

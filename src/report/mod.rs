@@ -46,9 +46,9 @@ const STALE: i64 = 48;
 pub struct Page<'a> {
     /// When it is created, in the time zone of its days and hours.
     pub made_at: DateTime<Tz>,
-    /// What it is about.
+    /// The period of the page.
     pub span: Span,
-    /// What it is compared with, if the lake has enough of that.
+    /// The period before, if the lake has enough of it.
     pub before: Option<Span>,
     /// Only this project.
     pub project: Option<&'a str>,

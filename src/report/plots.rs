@@ -23,7 +23,7 @@ const MARGIN: f64 = 0.125;
 pub(super) struct Image<'a> {
     pub(super) id: &'a str,
     pub(super) title: &'a str,
-    /// What it shows, in a sentence.
+    /// A sentence that describes the plot.
     pub(super) about: &'a str,
     pub(super) height: f64,
 }
@@ -45,7 +45,7 @@ impl Image<'_> {
 pub(super) struct Bars<'a> {
     /// Class and values of each series. `None` is no record.
     pub(super) series: &'a [(&'a str, &'a [Option<f64>])],
-    /// What the pointer shows on each bar.
+    /// Text of each bar under the pointer.
     pub(super) hints: &'a [String],
     /// Bars with a grey ground.
     pub(super) grey: &'a [bool],

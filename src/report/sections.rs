@@ -1,4 +1,4 @@
-//! Who and what made the cost: projects, models, caches, sessions, hours, tools and limits.
+//! The sections on projects, models, caches, sessions, hours, tools and limits.
 
 use maud::{Markup, html};
 
@@ -383,7 +383,7 @@ fn ranges(most: f64, bounds: [f64; 4]) -> Vec<String> {
     ranges.collect()
 }
 
-/// Stands for a step that no count has.
+/// A step beyond all counts.
 const NO_RANGE: &str = "–";
 
 /// Renders the tools that failed most often.

@@ -93,7 +93,7 @@ struct Replies {
     last: Option<(i64, Option<i64>)>,
 }
 
-/// Which value all replies have, if it is the same one.
+/// Returns the value that all replies share, if they share one.
 #[derive(Default)]
 enum OneOf {
     #[default]

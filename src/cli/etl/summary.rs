@@ -16,7 +16,7 @@ use crate::shown::{in_home, one_line};
 /// Most models, or kinds of secrets, that are named.
 const NAMED: usize = 8;
 
-/// What to do after the first run.
+/// Next steps after the first run.
 const NEXT: [(&str, &str); 2] = [("llrem", "what you spent, and on what"), ("llrem detect", "what of it was wasted")];
 
 /// A run, and what the lake held before and after it.

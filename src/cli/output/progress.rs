@@ -19,7 +19,7 @@ const UNCOUNTED: &str = "{prefix}";
 const COUNTED: &str = "{prefix}  {bar:18} {percent:>3}%  {msg}";
 const COLOURED: &str = "{prefix}  {bar:18.green/dim} {percent:>3}%  {msg}";
 
-/// What is done and what is left. It never goes back, and never passes 100 %.
+/// A bar with the work that is done and the time left. It never goes back, and never passes 100 %.
 #[derive(Debug)]
 pub struct Bar {
     began: Instant,

@@ -1,4 +1,4 @@
-//! What was used and wasted, day by day.
+//! Cost, prompts and waste, day by day.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ join sessions s on s.machine = m.machine and s.agent = m.agent and s.session_id 
 where coalesce(m.timestamp, s.started_at) >= $since
 group by 1, 2, 3, 4, 5";
 
-/// What a session used on a day.
+/// Cost and prompts of a session on one day.
 struct Used {
     day: NaiveDate,
     agent: String,
@@ -63,7 +63,7 @@ struct Wasted {
     usd: f64,
 }
 
-/// Whose figures are added up.
+/// The agent or project whose figures are added up.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Of {
     All,
@@ -94,7 +94,7 @@ pub(super) struct Sums {
     pub(super) findings: i64,
 }
 
-/// What was used and wasted since a day.
+/// Cost, prompts and waste since a day.
 #[derive(Default)]
 pub(super) struct Figures {
     used: Vec<Used>,

@@ -1,4 +1,4 @@
-//! `llrem` alone: what was spent lately, on what, and what of it was wasted; or, without a lake, how to begin.
+//! `llrem` alone: recent cost and waste by agent and project; without a lake, the agents found and the first command.
 
 mod figures;
 mod no_lake;
@@ -38,7 +38,7 @@ pub(super) fn run(settings: &Settings) -> Result<()> {
     if output.is_table() { overview.print() } else { output.print(&overview.figures.rows(&overview.spans)?) }
 }
 
-/// What is to be shown.
+/// The data of the screen.
 struct Overview<'a> {
     settings: &'a Settings,
     lake: &'a AnyLake,
