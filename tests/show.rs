@@ -348,6 +348,7 @@ fn search_finds_all_words_of_a_record() {
     assert!(shown.contains("reply: I will run the tests before I publish it to npm."), "{shown}");
     assert!(found(&["npm publish"]).contains("4 hits in 1 session"), "a phrase");
     assert!(found(&["ublish"]).starts_with("No hits for ublish in 2 sessions."), "not within a word");
+    assert_eq!(found(&["npm", "publich"]), "No hits for npm publich in 2 sessions. Did you mean publish?\n");
     assert!(found(&["登录"]).contains("--at "), "within a text without spaces");
     assert!(found(&["-e", "npm (test|pack)"]).contains("command: npm test"));
     assert!(found(&["PASSED"]).contains("output: 12 passed"));

@@ -6,11 +6,8 @@ use chrono::NaiveDate;
 use super::settings::Settings;
 use super::when::Clock;
 use crate::lake::AnyLake;
-use crate::shown::value;
+use crate::shown::value::{self, STALE_DAYS};
 use crate::tables::{RunColumns, RunRow};
-
-/// Days without a run after which a lake is stale.
-const STALE: i64 = 2;
 
 /// Prints the first line of every command that reads a lake, if its rows are old.
 pub(super) fn warn(settings: &Settings, lake: &AnyLake) {
@@ -72,7 +69,7 @@ fn state(runs: &[RunRow<'_>], clock: &Clock) -> State {
         ));
     }
     let (day, today) = (day(last.ended_at, clock), clock.today());
-    if today.signed_duration_since(day).num_days() < STALE {
+    if today.signed_duration_since(day).num_days() < STALE_DAYS {
         return State::Fresh;
     }
     let (ago, named) = (value::days_ago(day, today), value::day_in_words(day, today));

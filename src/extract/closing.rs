@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::repository::lines;
+use super::evidence::lines;
 
 /// What an output says of its last test run.
 #[derive(Debug, Default, PartialEq, Eq)]

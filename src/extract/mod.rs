@@ -3,6 +3,7 @@
 mod arguments;
 mod closing;
 mod edited_lines;
+mod evidence;
 mod failure;
 mod fullness;
 mod hashing;

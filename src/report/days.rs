@@ -3,10 +3,11 @@
 use chrono::NaiveDate;
 use maud::{Markup, html};
 
+use super::bars::Step;
 use super::facts::{COLORS, Facts, Unit};
 use super::figures::{Row, whole};
 use super::plots::{Bars, Image, Lines, spark, swatch};
-use super::span::{Span, Step};
+use super::span::Span;
 use super::table::{NUMBER, NUMBER_L, NUMBER_M, Table, cell, known};
 use super::words::{self, share, share_of};
 
@@ -38,7 +39,7 @@ fn bars(facts: &Facts<'_>, series: &[Series]) -> Markup {
         series.iter().map(|(_, class, values, _)| (class.as_str(), values.as_slice())).collect();
     let hints: Vec<String> = (0..facts.buckets.len()).map(|at| hint(facts, series, at)).collect();
     let grey: Vec<bool> = match span.step() {
-        Step::Day => facts.buckets.iter().map(super::span::Bucket::is_weekend).collect(),
+        Step::Day => facts.buckets.iter().map(super::bars::Bucket::is_weekend).collect(),
         _ => Vec::new(),
     };
     let cut: Vec<bool> = facts.buckets.iter().map(|bucket| bucket.is_cut).collect();

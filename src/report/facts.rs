@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use chrono::NaiveDate;
 
 use super::Page;
+use super::bars::Bucket;
 use super::figures::Figures;
-use super::span::{Bucket, Span};
+use super::span::Span;
 use super::words;
 use crate::shown::one_line;
 use crate::tables::{FindingColumns, FindingRow};

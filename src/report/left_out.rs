@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 
+use super::bars::Step;
 use super::facts::{Facts, agent_title};
 use super::figures::Row;
-use super::span::Step;
 use super::words::{count, is_one, listed, money_about, plural, tokens};
 use crate::shown::one_line;
 

@@ -3,6 +3,7 @@
 //! The first screen answers a manager alone; then comes what was avoidable, then what the money brought. Every figure comes
 //! from a canned query or from the table `findings`. Texts from transcripts are escaped.
 
+mod bars;
 mod brought;
 mod days;
 mod facts;
@@ -31,6 +32,7 @@ use crate::Result;
 use crate::query::canned::Canned;
 use crate::query::short_id::SessionIds;
 use crate::shown::one_line;
+use crate::shown::value::STALE_DAYS;
 use facts::{Facts, agent_title};
 pub use span::Span;
 
@@ -38,9 +40,6 @@ pub use span::Span;
 pub const GENERATOR: &str = "llrem report";
 
 const STYLE: &str = include_str!("style.css");
-
-/// Hours after which a lake is stale.
-const STALE: i64 = 48;
 
 /// The content of a page.
 pub struct Page<'a> {
@@ -237,7 +236,7 @@ impl Page<'_> {
         let hours = self.made_at.to_utc().signed_duration_since(extracted).num_hours();
         let is_behind = self.span.until().is_none_or(|until| until > extracted.timestamp_micros());
         let day = self.span.day_of(extracted.timestamp_micros());
-        (hours > STALE && is_behind).then(|| format!("nothing after {} was read", day.format("%-d %B %Y")))
+        (hours > 24 * STALE_DAYS && is_behind).then(|| format!("nothing after {} was read", day.format("%-d %B %Y")))
     }
 
     fn nothing(&self) -> Markup {

@@ -146,6 +146,9 @@ fn local(micros: i64, zone: Tz) -> Option<DateTime<Tz>> {
     DateTime::from_timestamp_micros(micros).map(|moment| moment.with_timezone(&zone))
 }
 
+/// Days without a run after which a lake is stale.
+pub const STALE_DAYS: i64 = 2;
+
 /// Returns how long ago a day was: `today`, `yesterday`, `9 days ago`, and from 60 days on the day itself.
 pub fn days_ago(day: NaiveDate, today: NaiveDate) -> String {
     match today.signed_duration_since(day).num_days() {

@@ -2,6 +2,7 @@
 //!
 //! It reads the text columns in place; there is no index. Months and agents that cannot have a hit are not opened.
 
+mod guess;
 mod hits;
 mod matcher;
 mod screen;
@@ -22,6 +23,7 @@ use crate::Result;
 use crate::query::Statement;
 use crate::query::short_id::SessionIds;
 use crate::tables::SessionColumns;
+use guess::Guesses;
 use hits::{Collector, Hit, Hits, Key};
 use matcher::Matcher;
 
@@ -51,6 +53,8 @@ struct Answer {
     places: Vec<Place>,
     /// Sessions that were searched, without subagents.
     searched: u64,
+    /// Words that may have been meant, if nothing was found.
+    meant: Vec<String>,
     ids: SessionIds,
 }
 
@@ -130,7 +134,21 @@ fn answer(settings: &Settings, runner: &mut Runner<'_>, typed: &Search, matcher:
         .map(|(key, hits)| Place { about: abouts.remove(&key).unwrap_or_default(), key, hits })
         .collect();
     places.sort_by_cached_key(|place| (place.hits.best.first().map(Hit::rank), Reverse(place.about.started_at)));
-    Ok(Answer { places, searched, ids: session::ids(runner)? })
+    let meant = if places.is_empty() { meant(runner, typed, &filter, &months)? } else { Vec::new() };
+    Ok(Answer { places, searched, meant, ids: session::ids(runner)? })
+}
+
+/// Returns words of messages and commands that are like the typed ones.
+fn meant(runner: &mut Runner<'_>, typed: &Search, filter: &Filter, months: &BTreeSet<String>) -> Result<Vec<String>> {
+    let mut guesses = Guesses::new(&typed.words);
+    if typed.expression.is_some() || guesses.is_empty() || months.is_empty() {
+        return Ok(Vec::new());
+    }
+    for (column, table, time) in [("text", "messages", "timestamp"), ("command", "tool_calls", "started_at")] {
+        let rows = filter.of_rows(months, time);
+        runner.run(&plain(format!("select {column} from {table}{rows}")), &mut guesses)?;
+    }
+    Ok(guesses.best())
 }
 
 fn plain(sql: String) -> Statement {

@@ -58,7 +58,9 @@ impl Screen<'_> {
     fn heading(&self, answer: &Answer) -> String {
         let sessions = |number| value::plural(number, "session");
         if answer.places.is_empty() {
-            return format!("No hits for {} in {}.\n", self.asked(), sessions(answer.searched));
+            let meant = answer.meant.iter().map(|word| self.safe(word)).collect::<Vec<_>>().join(" ");
+            let question = if meant.is_empty() { meant } else { format!(" Did you mean {meant}?") };
+            return format!("No hits for {} in {}.{question}\n", self.asked(), sessions(answer.searched));
         }
         let subagents = answer.places.iter().filter(|place| place.about.is_subagent).count() as u64;
         let own = answer.places.len() as u64 - subagents;
