@@ -1,4 +1,4 @@
-//! The README's tables are what the program says of itself. `LLREM_UPDATE=1` writes them anew.
+//! The tables and screens in the documents are what the program says of itself. `LLREM_UPDATE=1` writes them anew.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "what fails here fails a test")]
 
 use std::collections::BTreeSet;
@@ -25,7 +25,8 @@ fn printed(arguments: &[&str]) -> String {
 
 fn printed_at(home: &Path, arguments: &[&str]) -> String {
     let mut command = Command::cargo_bin("llrem").unwrap();
-    let output = command.env_clear().env("HOME", home).env("TZ", "UTC").args(arguments).output().unwrap();
+    let output =
+        command.env_clear().env("HOME", home).env("TZ", "UTC").env("LLREM_NOW", NOW).args(arguments).output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
 }
@@ -67,25 +68,84 @@ fn agents() -> String {
 /// Queries whose answers about the bundled example the README shows.
 const EXAMPLES: [&str; 3] = ["cost_by_branch", "output_by_project", "context_floor"];
 
-#[test]
-fn the_readme_shows_what_the_program_says() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
-    let readme = std::fs::read_to_string(&path).unwrap();
-    let mut expected = with_section(&readme, "schema", &printed(&["schema", "-f", "markdown"]));
-    expected = with_section(&expected, "queries", &printed(&["query", "-f", "markdown"]));
-    expected = with_section(&expected, "agents", &agents());
+/// The day after the sessions of the bundled example.
+const NOW: &str = "2026-03-05T12:00:00Z";
+
+/// Documents with generated sections, and the sections' contents.
+fn generated() -> Vec<(&'static str, &'static str, String)> {
     let home = tempfile::tempdir().unwrap();
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/claude-code/readme-example/home");
     printed_at(home.path(), &["etl", "--home", example.to_str().unwrap()]);
-    for query in EXAMPLES {
-        let answer = printed_at(home.path(), &["query", query, "-f", "markdown"]);
-        expected = with_section(&expected, query, &answer);
+    let mut sections = vec![
+        ("docs/tables.md", "schema", printed(&["schema", "-f", "markdown"])),
+        ("docs/queries.md", "queries", printed(&["query", "-f", "markdown"])),
+        ("docs/agents.md", "agents", agents()),
+        ("README.md", "overview", format!("```text\n{}\n```", printed_at(home.path(), &["-f", "table"]).trim_end())),
+    ];
+    let answers = EXAMPLES.map(|query| printed_at(home.path(), &["query", query, "-f", "markdown"]));
+    sections.extend(EXAMPLES.into_iter().zip(answers).map(|(query, answer)| ("README.md", query, answer)));
+    sections
+}
+
+#[test]
+fn the_documents_show_what_the_program_says() {
+    for (document, section, content) in generated() {
+        let text = read_text(document);
+        let expected = with_section(&text, section, &content);
+        if std::env::var_os("LLREM_UPDATE").is_some() {
+            std::fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join(document), expected).unwrap();
+        } else {
+            assert!(text == expected, "{section} in {document} is behind the program: run with LLREM_UPDATE=1");
+        }
     }
-    if std::env::var_os("LLREM_UPDATE").is_some() {
-        std::fs::write(&path, expected).unwrap();
-    } else {
-        assert!(readme == expected, "the README is behind the program: run the tests with LLREM_UPDATE=1");
+}
+
+/// The documents that people read, by their paths.
+fn documents() -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let names = |folder: &str| -> Vec<String> {
+        let entries = std::fs::read_dir(root.join(folder)).unwrap();
+        let names = entries.map(|entry| format!("{folder}{}", entry.unwrap().file_name().to_str().unwrap()));
+        let mut names: Vec<String> = names.filter(|name| name.ends_with(".md")).collect();
+        names.sort();
+        names
+    };
+    [names(""), names("docs/")].concat()
+}
+
+/// The heading's name in links to it.
+fn anchor(heading: &str) -> String {
+    let kept = heading.trim().to_lowercase().replace(' ', "-");
+    kept.chars().filter(|letter| letter.is_alphanumeric() || "-_".contains(*letter)).collect()
+}
+
+#[test]
+fn links_lead_somewhere_and_the_readme_is_short() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (mut count, summary) = (0, read_text("docs/SUMMARY.md"));
+    for document in documents() {
+        let text = read_text(&document);
+        let folder = root.join(&document).parent().unwrap().to_owned();
+        for link in text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()) {
+            if link.contains("://") || link.contains(char::is_whitespace) {
+                continue;
+            }
+            let (path, heading) = link.split_once('#').unwrap_or((link, ""));
+            let target = if path.is_empty() { root.join(&document) } else { folder.join(path) };
+            assert!(target.exists(), "{document}: {link}");
+            if !heading.is_empty() {
+                let text = std::fs::read_to_string(&target).unwrap();
+                let mut headings = text.lines().filter(|line| line.starts_with('#'));
+                assert!(headings.any(|line| anchor(line.trim_start_matches('#')) == heading), "{document}: {link}");
+            }
+            count += 1;
+        }
+        if let Some(page) = document.strip_prefix("docs/").filter(|page| *page != "SUMMARY.md") {
+            assert!(summary.contains(&format!("]({page})")), "{page} is not in docs/SUMMARY.md");
+        }
     }
+    assert!(count > 40, "only {count} links");
+    assert!(read_text("README.md").lines().count() <= 200);
 }
 
 /// The step that tests clusters is a package of its own, whose lock file has to know what llrem is made of.

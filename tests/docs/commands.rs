@@ -1,16 +1,14 @@
-//! The README's commands, each run as it stands.
+//! The documents' commands, each run as it stands.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use super::{python, read_text};
+use super::{NOW, documents, python, read_text};
 
 /// Beginnings and parts of lines that need what a test does not have: a build, object storage, a cluster, Spark.
 const ELSEWHERE: [&str; 6] = ["cargo ", "tests/", "s3://", "ballista-", "df://", "pyspark"];
-
-const NOW: &str = "2026-03-05T12:00:00Z";
 
 const SESSION: &str = r#"
 {"type":"user","uuid":"u1","sessionId":"53ea1606-0000-4000-8000-000000000001","cwd":"/home/ada/website","timestamp":"2026-03-04T10:00:00Z","message":{"role":"user","content":"Fix the header"}}
@@ -51,22 +49,24 @@ fn run(home: &Path, program: &str, text: &str) {
 }
 
 #[test]
-fn the_readmes_commands_run_as_they_stand() {
-    let home = home();
-    let readme = read_text("README.md");
+fn commands_run_as_they_stand() {
     let is_here = |text: &&str| !ELSEWHERE.iter().any(|part| text.contains(part));
-    let lines = blocks(&readme, "sh").into_iter().flat_map(str::lines).filter(|line| !line.trim().is_empty());
-    run(home.path(), "sh", "llrem etl --quiet");
-    let mut count = 0;
-    for line in lines.filter(is_here) {
-        run(home.path(), "sh", line);
-        count += 1;
-    }
-    assert!(count > 20, "only {count} lines ran");
     let python = python::script("duckdb_cli.py").get_program().to_str().unwrap().to_owned();
-    let scripts: Vec<&str> = blocks(&readme, "python").into_iter().filter(is_here).collect();
-    assert_eq!(scripts.len(), 2);
-    for script in scripts {
-        run(home.path(), &python, script);
+    let (mut commands, mut scripts) = (0, 0);
+    for document in documents() {
+        let text = read_text(&document);
+        let home = home();
+        run(home.path(), "sh", "llrem etl --quiet");
+        for line in blocks(&text, "sh").into_iter().flat_map(str::lines) {
+            if !line.trim().is_empty() && is_here(&line) {
+                run(home.path(), "sh", line);
+                commands += 1;
+            }
+        }
+        for script in blocks(&text, "python").into_iter().filter(is_here) {
+            run(home.path(), &python, script);
+            scripts += 1;
+        }
     }
+    assert!(commands > 40 && scripts == 2, "only {commands} commands and {scripts} scripts ran");
 }
