@@ -8,7 +8,7 @@ use std::process::Command;
 use super::{NOW, documents, python, read_text};
 
 /// Beginnings and parts of lines that need what a test does not have: a build, object storage, a cluster, Spark.
-const ELSEWHERE: [&str; 6] = ["cargo ", "tests/", "s3://", "ballista-", "df://", "pyspark"];
+const ELSEWHERE: [&str; 7] = ["cargo ", "tests/", ".ci/", "s3://", "ballista-", "df://", "pyspark"];
 
 const SESSION: &str = r#"
 {"type":"user","uuid":"u1","sessionId":"53ea1606-0000-4000-8000-000000000001","cwd":"/home/ada/website","timestamp":"2026-03-04T10:00:00Z","message":{"role":"user","content":"Fix the header"}}
