@@ -16,6 +16,7 @@
 
 # %%
 import llrem_lake
+from llrem_lake import show
 
 connection = llrem_lake.connect()
 
@@ -27,20 +28,20 @@ connection = llrem_lake.connect()
 
 # %%
 # How many rows has each table, and which agents do they come from?
-connection.sql("""
+show(connection.sql("""
     select 'sessions' as of_table, count(*) as n, count(distinct agent) as agents from sessions
     union all select 'messages', count(*), count(distinct agent) from messages
     union all select 'tool_calls', count(*), count(distinct agent) from tool_calls
     union all select 'usage', count(*), count(distinct agent) from usage
-""").df()
+""").df())
 
 # %%
 # Which columns has a table, and how are they filled?
-connection.sql("select column_name, column_type, approx_unique, null_percentage from (summarize usage)").df()
+show(connection.sql("select column_name, column_type, approx_unique, null_percentage from (summarize usage)").df())
 
 # %%
 # Which agents were used, from when to when, and for what?
-connection.sql("""
+show(connection.sql("""
     select
         agent,
         count(*) as sessions,
@@ -52,7 +53,7 @@ connection.sql("""
     where not is_subagent
     group by agent
     order by sessions desc, agent
-""").df()
+""").df())
 
 # %% [markdown]
 # ## Tokens and cost
@@ -69,11 +70,11 @@ known = connection.sql("""
         count(*) as responses
     from usage
 """).df()
-known
+show(known)
 
 # %%
 # Which models took the tokens, and which kind of tokens?
-connection.sql("""
+show(connection.sql("""
     select
         coalesce(model_key, model) as model,
         sum(input_tokens)::bigint as input,
@@ -85,16 +86,16 @@ connection.sql("""
     group by all
     order by usd desc nulls last, output desc nulls last
     limit 15
-""").df()
+""").df())
 
 # %%
 # How does the cost add up over the months?
-connection.sql("""
+show(connection.sql("""
     select month, sum(cost_usd) as usd, sum(sum(cost_usd)) over (order by month) as so_far
     from usage
     group by month
     order by month
-""").df()
+""").df())
 
 # %% [markdown]
 # ## Tools
@@ -103,7 +104,7 @@ connection.sql("""
 
 # %%
 # Which kinds of tools fail most often?
-connection.sql("""
+show(connection.sql("""
     select
         category,
         count(*) as calls,
@@ -113,22 +114,22 @@ connection.sql("""
     from tool_calls
     group by category
     order by calls desc
-""").df()
+""").df())
 
 # %%
 # Which shell programs do the agents run?
-connection.sql("""
+show(connection.sql("""
     select regexp_extract(trim(command), '^[\\w./-]+') as program, count(*) as calls, count(distinct session_id) as sessions
     from tool_calls
     where command is not null
     group by program
     order by calls desc, program
     limit 15
-""").df()
+""").df())
 
 # %%
 # What was said just before a tool call failed?
-connection.sql("""
+show(connection.sql("""
     select t.agent, t.name, t.file_path, left(t.output, 80) as output, left(m.text, 80) as said
     from tool_calls t
     asof join messages m
@@ -136,26 +137,26 @@ connection.sql("""
     where t.status = 'error'
     order by t.started_at desc nulls last
     limit 10
-""").df()
+""").df())
 
 # %% [markdown]
 # ## Canned queries
 #
-# The files in `sql/` run in DuckDB unchanged, and return the same rows as `llrem query`. Their headers describe the query,
-# its parameters and its columns.
+# `llrem query NAME --show` prints the SQL of a canned query. It runs in DuckDB unchanged, and returns the same rows as
+# `llrem query`. Its header describes the query, its parameters and its columns.
 
 # %%
 # Which canned queries are there?
-{query.name: query.about for query in llrem_lake.queries("reports").values()}
+show(llrem_lake.queries()[["name", "title", "kind", "parameters"]])
 
 # %%
 # What did each project cost?
-llrem_lake.report(connection, "cost_by_project").df()
+show(llrem_lake.report(connection, "cost_by_project").df())
 
 # %%
 # Which tools does the agent with most calls use?
 agent = connection.sql("select agent from tool_calls group by agent order by count(*) desc, agent limit 1").fetchall()[0][0]
-llrem_lake.report(connection, "tool_use", agent=agent).df()
+show(llrem_lake.report(connection, "tool_use", agent=agent).df())
 
 # %% [markdown]
 # ## Next steps
@@ -166,9 +167,9 @@ llrem_lake.report(connection, "tool_use", agent=agent).df()
 
 # %%
 # Did the last runs of `llrem etl` go well?
-connection.sql("""
+show(connection.sql("""
     select started_at, sources_seen, sources_changed, sources_bad, problems, exit_code
     from runs
     order by started_at desc
     limit 5
-""").df()
+""").df())

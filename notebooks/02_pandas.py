@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 import llrem_lake
+from llrem_lake import show
 
 PARTITIONS = ds.partitioning(pa.schema([(name, pa.string()) for name in ("machine", "agent", "month")]), flavor="hive")
 KEY = ["machine", "agent", "session_id"]
@@ -44,7 +45,7 @@ usage = table(
     "usage",
     [*KEY, "month", "timestamp", "model", "model_key", "input_tokens", "cache_read_tokens", "output_tokens", "total_tokens", "cost_usd"],
 )
-usage.head()
+show(usage.head())
 
 # %%
 # Which sessions were they for?
@@ -53,7 +54,7 @@ sessions = table(
     [*KEY, "project", "title", "started_at", "active_ms", "turns", "tool_calls", "tool_errors", "is_subagent", "cost_usd"],
 )
 responses = usage.merge(sessions[[*KEY, "project", "is_subagent"]], on=KEY, validate="many_to_one")
-responses.shape
+show(responses.shape)
 
 # %% [markdown]
 # ## Cost
@@ -73,17 +74,17 @@ by_model = (
     )
     .sort_values(["cost_usd", "total_tokens"], ascending=False)
 )
-by_model.head(15)
+show(by_model.head(15))
 
 # %%
 # What did each month cost, agent by agent?
 by_month = usage.pivot_table(index="month", columns="agent", values="cost_usd", aggfunc="sum", observed=True)
-by_month.round(2)
+show(by_month.round(2))
 
 # %%
 # Which part of its project's cost did each agent have?
 by_project = responses.pivot_table(index="project", columns="agent", values="cost_usd", aggfunc="sum", observed=True)
-by_project.div(by_project.sum(axis="columns"), axis="index").round(3).head(15)
+show(by_project.div(by_project.sum(axis="columns"), axis="index").round(3).head(15))
 
 # %% [markdown]
 # ## Sessions
@@ -95,12 +96,12 @@ by_project.div(by_project.sum(axis="columns"), axis="index").round(3).head(15)
 work = sessions[~sessions["is_subagent"] & (sessions["turns"] > 0)].assign(
     active_minutes=lambda frame: frame["active_ms"] / 60_000
 )
-work[["active_minutes", "turns", "tool_calls", "cost_usd"]].astype("float64").describe().round(2)
+show(work[["active_minutes", "turns", "tool_calls", "cost_usd"]].astype("float64").describe().round(2))
 
 # %%
 # When is the work done? Responses by weekday and hour; the lake stores UTC, so set your own zone here.
 local = usage["timestamp"].dropna().dt.tz_convert("Europe/Berlin")
-pd.crosstab(local.dt.day_name().rename("day"), local.dt.hour.rename("hour"))
+show(pd.crosstab(local.dt.day_name().rename("day"), local.dt.hour.rename("hour")))
 
 # %% [markdown]
 # ## Tools
@@ -111,7 +112,7 @@ pd.crosstab(local.dt.day_name().rename("day"), local.dt.hour.rename("hour"))
 # How often do the tools of one agent fail?
 agent = sessions.groupby("agent", observed=True)["tool_calls"].sum().idxmax()
 calls = table("tool_calls", [*KEY, "name", "category", "status", "duration_ms"], filters=[("agent", "==", agent)])
-(
+show(
     calls.assign(failed=calls["status"] == "error")
     .groupby(["category", "name"])
     .agg(calls=("failed", "size"), error_rate=("failed", "mean"), median_ms=("duration_ms", "median"))

@@ -18,6 +18,7 @@
 import polars as pl
 
 import llrem_lake
+from llrem_lake import show
 
 KEY = ["machine", "agent", "session_id"]
 
@@ -35,7 +36,7 @@ sessions, tool_calls, usage = scan("sessions"), scan("tool_calls"), scan("usage"
 
 # %%
 # What is in a table? The scan knows without reading a row.
-usage.collect_schema()
+show(usage.collect_schema())
 
 # %% [markdown]
 # ## Cost
@@ -51,11 +52,11 @@ by_agent = (
     .sort("usd", "agent", descending=[True, False], nulls_last=True)
     .collect()
 )
-by_agent
+show(by_agent)
 
 # %%
 # What did each week cost?
-(
+show(
     usage.drop_nulls("timestamp")
     .sort("timestamp")
     .group_by_dynamic("timestamp", every="1w")
@@ -65,7 +66,7 @@ by_agent
 
 # %%
 # Which part of the input came from the cache?
-(
+show(
     usage.filter(pl.col("cache_read_tokens").is_not_null())
     .with_columns(
         pl.coalesce("model_key", "model").alias("model"),
@@ -88,7 +89,7 @@ by_agent
 # %%
 # Which pieces of work were the most expensive, with all their subagents?
 roots = sessions.select("machine", "agent", pl.col("session_id").alias("root_session_id"), "project", "title")
-(
+show(
     sessions.group_by("machine", "agent", "root_session_id")
     .agg(cost, (pl.len() - 1).alias("subagents"), pl.col("turns").sum())
     .join(roots, on=["machine", "agent", "root_session_id"], how="left")
@@ -100,7 +101,7 @@ roots = sessions.select("machine", "agent", pl.col("session_id").alias("root_ses
 
 # %%
 # Which sessions cost far more than is usual for their project?
-(
+show(
     sessions.filter(pl.col("cost_usd") > 0, ~pl.col("is_subagent"))
     .with_columns(
         pl.col("cost_usd").median().over("project").alias("usual_usd"), pl.len().over("project").alias("of_sessions")
@@ -120,7 +121,7 @@ roots = sessions.select("machine", "agent", pl.col("session_id").alias("root_ses
 
 # %%
 # How often is a failed call followed by the very same call?
-(
+show(
     tool_calls.filter(pl.col("input_key").is_not_null())
     .sort(*KEY, "seq")
     .with_columns(
@@ -135,7 +136,7 @@ roots = sessions.select("machine", "agent", pl.col("session_id").alias("root_ses
 
 # %%
 # Which tools return most, and so fill the context?
-(
+show(
     tool_calls.group_by("agent", "name")
     .agg(pl.col("output_bytes").sum(), pl.col("output_bytes").max().alias("largest"), pl.len().alias("calls"))
     .sort("output_bytes", "agent", "name", descending=[True, False, False], nulls_last=True)

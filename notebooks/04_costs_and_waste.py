@@ -21,6 +21,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 import llrem_lake
+from llrem_lake import show
 
 connection = llrem_lake.connect()
 plt.rcParams |= {"figure.figsize": (10, 4), "axes.spines.top": False, "axes.spines.right": False, "figure.autolayout": True}
@@ -38,7 +39,7 @@ span = {
     "since": month.start_time.tz_localize(zone).to_pydatetime(),
     "until": (month + 1).start_time.tz_localize(zone).to_pydatetime(),
 }
-month
+show(month)
 
 # %% [markdown]
 # ## What it cost
@@ -48,7 +49,7 @@ month
 agents = llrem_lake.report(connection, "cost_by_agent", **span).df()
 cost = agents["cost_usd"].sum()
 print(f"{month}: ${cost:,.2f} for {agents['responses'].sum():,.0f} responses; {agents['unpriced_responses'].sum():,.0f} without a price")
-agents[["agent", "cost_usd", "unpriced_responses", "sessions", "responses"]]
+show(agents[["agent", "cost_usd", "unpriced_responses", "sessions", "responses"]])
 
 # %%
 # On which days?
@@ -68,12 +69,12 @@ figure, axes = plt.subplots()
 top = projects.dropna(subset="cost_usd").head(12).iloc[::-1]
 axes.barh(top["project"], top["cost_usd"])
 axes.set(title=f"Cost by project, {month}", xlabel="USD")
-projects[["project", "cost_usd", "unpriced_responses", "sessions"]].head(12)
+show(projects[["project", "cost_usd", "unpriced_responses", "sessions"]].head(12))
 
 # %%
 # With which models, and at what cost for a million tokens of all kinds?
 models = llrem_lake.report(connection, "cost_by_model", **span).df()
-models[["model", "cost_usd", "million_tokens_usd", "unpriced_responses", "responses"]].head(12)
+show(models[["model", "cost_usd", "million_tokens_usd", "unpriced_responses", "responses"]].head(12))
 
 # %%
 # What were the tokens? Reading from a cache costs about a tenth of plain input, so this shows the effect of caching.
@@ -90,16 +91,16 @@ figure.autofmt_xdate()
 
 # %%
 # How well do the caches work, by project and model?
-llrem_lake.report(connection, "cache_hit_rate", **span).df().head(12)
+show(llrem_lake.report(connection, "cache_hit_rate", **span).df().head(12))
 
 # %%
 # What share did subagents have?
-llrem_lake.report(connection, "subagent_share", **span).df().query("is_subagent").head(12)
+show(llrem_lake.report(connection, "subagent_share", **span).df().query("is_subagent").head(12))
 
 # %%
 # Which sessions were the most expensive?
 sessions = llrem_lake.report(connection, "cost_by_session", **span).df()
-sessions[["started_at", "project", "title", "cost_usd", "agent"]].head(10)
+show(sessions[["started_at", "project", "title", "cost_usd", "agent"]].head(10))
 
 # %% [markdown]
 # ## What was wasted
@@ -112,7 +113,7 @@ sessions[["started_at", "project", "title", "cost_usd", "agent"]].head(10)
 # What did the detectors find?
 found = llrem_lake.findings(connection, **span).df()
 print(f"{len(found)} findings by {found['detector'].nunique()} detectors, of sessions that began in the month")
-found[["detector", "severity", "project", "wasted_cost_usd", "alone_cost_usd", "basis", "explanation"]].head(20)
+show(found[["detector", "severity", "project", "wasted_cost_usd", "alone_cost_usd", "basis", "explanation"]].head(20))
 
 # %%
 # Which patterns wasted most?
@@ -127,7 +128,7 @@ if not found.empty:
     figure, axes = plt.subplots()
     axes.barh(by_detector.index[::-1], by_detector["wasted_usd"][::-1])
     axes.set(title=f"Waste by detector, {month}", xlabel="USD")
-by_detector
+show(by_detector)
 
 # %%
 # What part of each project's cost was wasted? Of a session that went on after the month, no more than the month's part.
@@ -143,12 +144,12 @@ axes.barh(shown.index, shown["cost_usd"] - shown["wasted_usd"], label="the rest"
 axes.barh(shown.index, shown["wasted_usd"], left=shown["cost_usd"] - shown["wasted_usd"], label="wasted", color="tab:red")
 axes.legend()
 axes.set(title=f"Waste within the cost of projects, {month}", xlabel="USD")
-by_project.assign(share=by_project["wasted_usd"] / by_project["cost_usd"]).round(4).head(12)
+show(by_project.assign(share=by_project["wasted_usd"] / by_project["cost_usd"]).round(4).head(12))
 
 # %%
 # Which findings are worth a look? `first_seq` to `last_seq` are positions in the session.
 columns = ["detector", "agent", "session_id", "first_seq", "last_seq", "wasted_cost_usd", "evidence"]
-found.sort_values("wasted_cost_usd", ascending=False)[columns].head(10)
+show(found.sort_values("wasted_cost_usd", ascending=False)[columns].head(10))
 
 # %%
 # In short?
@@ -157,3 +158,7 @@ print(f"{month}: ${cost:,.2f} spent, ${waste:,.2f} of it wasted" + (f" ({waste /
 # %% [markdown]
 # `llrem detect --since … --until …` prints such findings on the command line. To see a finding in its session:
 # `llrem sql "select seq, kind, text from messages where session_id = '…' and seq between … and … order by seq"`.
+
+# %%
+# Where are the plots? As a script, this saves them in the current folder.
+show(llrem_lake.save_plots(f"llrem-{month}"))

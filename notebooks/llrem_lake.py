@@ -1,5 +1,10 @@
-"""Helpers of the notebooks: the lake's path, a DuckDB session over it, and the canned queries with their defaults."""
+"""Helpers of the notebooks, which need nothing but this file beside them.
 
+The lake is the folder that LLREM_LAKE names, or else the default one of llrem. The program is the one that LLREM names, or else
+`llrem` on the path, or else the one that `cargo build --release` made in the repository.
+"""
+
+import io
 import os
 import shutil
 import subprocess
@@ -10,25 +15,57 @@ from pathlib import Path
 
 import duckdb
 
-SQL = Path(__file__).resolve().parent.parent / "sql"
+BUILT = Path(__file__).resolve().parent.parent / "target" / "release" / "llrem"
+
 
 def lake():
-    """Return the lake's folder: LLREM_LAKE, or else the default of llrem."""
-    if named := os.environ.get("LLREM_LAKE"):
-        return Path(named).expanduser().resolve()
+    """Return the lake's folder."""
     data = os.environ.get("APPDATA" if os.name == "nt" else "XDG_DATA_HOME")
-    return (Path(data) if data else Path.home() / ".local/share") / "llrem" / "lake"
+    default = (Path(data) if data else Path.home() / ".local/share") / "llrem" / "lake"
+    folder = Path(os.environ.get("LLREM_LAKE") or default).expanduser().resolve()
+    if not folder.is_dir():
+        raise SystemExit(f"There is no lake in {folder}. Run `llrem etl`, or name another folder with LLREM_LAKE.")
+    return folder
 
 
 def llrem(*arguments):
-    """Return the output of llrem. The program is LLREM, or else the one on the path, or else the one built here."""
-    built = SQL.parent / "target" / "release" / "llrem"
-    program = os.environ.get("LLREM") or shutil.which("llrem") or built
-    command = [str(program), "--lake", str(lake()), *arguments]
+    """Return the output of llrem."""
+    program = os.environ.get("LLREM") or shutil.which("llrem") or (str(BUILT) if BUILT.exists() else None)
+    if program is None:
+        raise SystemExit("llrem is not on the path. Install it, or name the program with LLREM.")
+    command = [program, "--lake", str(lake()), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8")
     if done.returncode:
-        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")
+        raise SystemExit(f"{' '.join(command)}: {done.stderr.strip()}")
     return done.stdout
+
+
+def is_notebook():
+    """Tell whether Jupyter or IPython runs the code, and shows the last value of each cell by itself."""
+    try:
+        get_ipython()
+    except NameError:
+        return False
+    return True
+
+
+def show(value):
+    """Return a value as the last one of a cell. A script prints it."""
+    if not is_notebook():
+        print(value, end="\n\n")
+    return value
+
+
+def save_plots(name):
+    """Save every open figure as `NAME-1.png` and so on in the current folder, and return the files. A notebook shows them instead."""
+    import matplotlib.pyplot as plt
+
+    if is_notebook():
+        return "in the cells above"
+    files = [(number, Path(f"{name}-{number}.png").resolve()) for number in plt.get_fignums()]
+    for number, file in files:
+        plt.figure(number).savefig(file, dpi=150)
+    return [str(file) for _, file in files]
 
 
 def connect(timezone=None):
@@ -41,7 +78,7 @@ def connect(timezone=None):
 
 @dataclass
 class Query:
-    """A canned query: the header of its file, and its text."""
+    """A canned query: its header and its text."""
 
     name: str
     title: str
@@ -52,8 +89,7 @@ class Query:
     columns: dict = field(default_factory=dict)
 
     @classmethod
-    def read(cls, path):
-        sql = path.read_text(encoding="utf-8")
+    def read(cls, sql):
         said = defaultdict(list)
         for line in sql.splitlines():
             if not line.startswith("--"):
@@ -98,15 +134,16 @@ def _unquoted(text):
     return text[1:-1].replace("''", "'") if len(text) > 1 and text[0] == text[-1] == "'" else text
 
 
-def queries(folder):
-    """Return the canned queries of a folder of `sql/`, by name."""
-    files = sorted((SQL / folder).glob("*.sql"))
-    return {query.name: query for query in map(Query.read, files)}
+def queries():
+    """Return a frame with the canned queries: name, title, kind and parameters."""
+    import pandas as pd
+
+    return pd.read_csv(io.StringIO(llrem("query", "-f", "csv")))
 
 
 def report(connection, name, **given):
-    """Return the rows of a report, such as `cost_by_day`."""
-    return queries("reports")[name].run(connection, **given)
+    """Return the rows of a canned query, such as `cost_by_day`."""
+    return Query.read(llrem("query", name, "--show")).run(connection, **given)
 
 
 def findings(connection, since=None, until=None, project=None, agent=None):

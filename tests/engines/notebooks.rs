@@ -44,7 +44,13 @@ fn run(notebook: &Path, lake: &Path, config: &Path, values: &[&str]) -> Value {
     let mut command = python::script("notebooks.py");
     command.env_clear().env("HOME", lake.parent().unwrap()).env("TZ", "UTC").env("MPLBACKEND", "Agg");
     command.env("LLREM_LAKE", lake).env("LLREM_CONFIG", config).env("LLREM", env!("CARGO_BIN_EXE_llrem"));
-    let output = command.arg(notebook).args(values).output().unwrap();
+    // Nothing of the repository is beside them, and plots are saved where they run.
+    let folder = lake.parent().unwrap();
+    for file in [notebook, &notebook.with_file_name("llrem_lake.py")] {
+        std::fs::copy(file, folder.join(file_name(file))).unwrap();
+    }
+    command.arg(folder.join(file_name(notebook))).args(values).current_dir(folder);
+    let output = command.output().unwrap();
     let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{}: {errors}", notebook.display());
     serde_json::from_str(text.lines().last().unwrap()).unwrap()
@@ -96,6 +102,10 @@ fn notebooks_answer_their_questions() {
             assert_near(&shown["values"][0], spent, notebook);
             assert_near(&shown["values"][1], spent, notebook);
             assert_eq!(shown["figures"], 5);
+            for number in 1..=5 {
+                let plot = lake.path.with_file_name(format!("llrem-{month}-{number}.png"));
+                assert!(plot.metadata().unwrap().len() > 1_000, "{}", plot.display());
+            }
         } else {
             assert_near(&shown["values"][0], usd("select sum(cost_usd) from usage"), notebook);
         }
