@@ -398,3 +398,41 @@ Publish the shop keep `main` as it is
     let long = screen(&bench, 80, "cat", &["search", "long", "--color", "never"]);
     assert!(long.lines().all(|line| line.chars().count() <= 80), "{long}");
 }
+
+#[test]
+fn findings_are_kept_until_the_lake_changes() {
+    let bench = bench();
+    let folder = bench.path().join(".cache/llrem/findings");
+    let kept = || lake::files(&folder);
+    let found = || stdout(&bench, &["detect", "-f", "csv"]);
+    let first = found();
+    assert!(first.contains("error_cascades"), "{first}");
+    let [entry] = kept().try_into().unwrap();
+    // Nothing but the kept findings can answer without the tool calls.
+    let calls = bench.lake().join("tool_calls");
+    let hidden = bench.path().join("hidden");
+    fs::rename(&calls, &hidden).unwrap();
+    assert_eq!(found(), first);
+    fs::rename(&hidden, &calls).unwrap();
+    fs::write(&entry, "damaged").unwrap();
+    assert_eq!(found(), first);
+    assert_ne!(stdout(&bench, &["detect", "error_cascades", "--param", "min_run=9", "-f", "csv"]), first);
+    let mut again = Transcript::new("53ec0000-0000-4000-8000-000000000003", "2025-08-07T10:00:00Z");
+    again.prompt("Publish it");
+    for place in 0..4 {
+        fail(&mut again, place, "npm publish", "Exit code 1\nnpm error 403");
+    }
+    bench.transcript("53ec0000-0000-4000-8000-000000000003.jsonl", again.text());
+    succeed(&mut bench.etl());
+    assert!(found().contains("53ec0000"));
+    // A detector of the user may depend on more than the lake.
+    let before = kept().len();
+    let own = bench.path().join("queries/detectors");
+    fs::create_dir_all(&own).unwrap();
+    let text = include_str!("../sql/detectors/error_cascades.sql").replace("'error_cascades'", "'mine'");
+    fs::write(own.join("mine.sql"), text.replace("-- name: error_cascades", "-- name: mine")).unwrap();
+    let config = bench.path().join("config.toml");
+    fs::write(&config, format!("query_folders = ['{}']\n", own.parent().unwrap().display())).unwrap();
+    assert!(stdout(&bench, &["--config", config.to_str().unwrap(), "detect", "-f", "csv"]).contains("mine"));
+    assert_eq!(kept().len(), before);
+}

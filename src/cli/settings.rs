@@ -142,7 +142,7 @@ impl Settings {
             Err(Error::NoLake { path }) => {
                 RemoteLake::in_folder(folder).map(AnyLake::Remote).ok_or(Error::NoLake { path })
             }
-            opened => opened.map(AnyLake::Local),
+            opened => opened.map(|lake| AnyLake::Local(lake.with_cache(cache_folder()))),
         }
     }
 

@@ -199,3 +199,14 @@ pub(crate) fn link(from: &Path, to: &Path) -> Result<()> {
     let linked = probe::around(|| std::fs::hard_link(from, to));
     linked.map_err(Error::io("link", to))
 }
+
+/// Returns the number of a file on its disk, which changes when another file takes its place.
+#[cfg(unix)]
+pub(crate) fn number(metadata: &std::fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(metadata)
+}
+
+#[cfg(not(unix))]
+pub(crate) fn number(_: &std::fs::Metadata) -> u64 {
+    0
+}

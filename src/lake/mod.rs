@@ -40,6 +40,7 @@ pub(crate) use verify::is_whole;
 /// A lake, open for reading. Takes no lock, and sees the result of the last complete run.
 pub struct Lake {
     layout: Layout,
+    cache: Option<PathBuf>,
 }
 
 impl Lake {
@@ -49,7 +50,28 @@ impl Lake {
     /// Fails with [`Error::NoLake`] if there is none, and with [`Error::NewerLake`] if a newer llrem wrote it.
     pub fn open(root: &Path) -> Result<Self> {
         let layout = Layout::new(root);
-        if Manifest::is_there(&layout)? { Ok(Self { layout }) } else { Err(Error::NoLake { path: root.to_owned() }) }
+        if Manifest::is_there(&layout)? {
+            Ok(Self { layout, cache: None })
+        } else {
+            Err(Error::NoLake { path: root.to_owned() })
+        }
+    }
+
+    /// Like `open`, with a folder as cache for later queries.
+    #[must_use]
+    pub fn with_cache(self, folder: Option<PathBuf>) -> Self {
+        Self { cache: folder, ..self }
+    }
+
+    pub(crate) fn cache(&self) -> Option<&Path> {
+        self.cache.as_deref()
+    }
+
+    /// Returns a text that changes with every change of the lake's rows: each commit writes a new manifest.
+    pub(crate) fn version(&self) -> Option<String> {
+        let metadata = self.layout.manifest().metadata().ok()?;
+        let modified = metadata.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+        Some(format!("{}-{}-{}", fs::number(&metadata), modified.as_nanos(), metadata.len()))
     }
 
     fn manifest(&self) -> Result<Manifest> {

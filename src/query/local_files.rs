@@ -17,6 +17,8 @@ use futures::future::ready;
 use futures::{StreamExt, stream};
 use walkdir::WalkDir;
 
+use crate::lake::fs;
+
 /// Ranges with a smaller gap are read at once: copying the gap takes as long as another call. Bytes.
 const GAP: u64 = 8 << 10;
 
@@ -102,18 +104,8 @@ fn read(file: &mut File, start: u64, end: u64) -> io::Result<Bytes> {
 fn described(location: Path, metadata: &Metadata) -> io::Result<ObjectMeta> {
     let modified = DateTime::<Utc>::from(metadata.modified()?);
     let (size, nanoseconds) = (metadata.len(), modified.timestamp_nanos_opt().unwrap_or_default());
-    let tag = format!("{:x}-{nanoseconds:x}-{size:x}", number(metadata));
+    let tag = format!("{:x}-{nanoseconds:x}-{size:x}", fs::number(metadata));
     Ok(ObjectMeta { location, last_modified: modified, size, e_tag: Some(tag), version: None })
-}
-
-#[cfg(unix)]
-fn number(metadata: &Metadata) -> u64 {
-    std::os::unix::fs::MetadataExt::ino(metadata)
-}
-
-#[cfg(not(unix))]
-fn number(_: &Metadata) -> u64 {
-    0
 }
 
 fn failed(path: &std::path::Path) -> impl FnOnce(io::Error) -> Error {

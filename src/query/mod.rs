@@ -2,6 +2,7 @@
 
 mod bounded;
 mod builtin;
+mod cache_folder;
 pub mod canned;
 #[cfg(feature = "ballista")]
 mod cluster;
@@ -10,6 +11,7 @@ pub mod duckdb;
 pub mod findings;
 mod footer_folder;
 mod footers;
+mod kept_findings;
 mod lake_format;
 mod local_files;
 pub mod nearest;

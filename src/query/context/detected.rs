@@ -14,6 +14,7 @@ use futures::{StreamExt, TryStreamExt};
 use super::{Context, cores, in_zone, planned};
 use crate::progress::Stage;
 use crate::query::findings::{self, Detector};
+use crate::query::kept_findings::KeptFindings;
 use crate::query::short_id::KnownSession;
 use crate::query::{Failure, reason, refusal, shared};
 use crate::tables::{FINDINGS, LAKE_TABLES, SESSIONS};
@@ -28,6 +29,11 @@ impl Context<'_> {
         let schema = in_zone(&FINDINGS.schema(), self.scope.zone);
         let given = findings::found_schema(&schema);
         let (detectors, sessions) = (self.scope.detectors.all()?, self.scope.detectors.sessions());
+        let kept = KeptFindings::of(self.scope.lake, self.scope.zone, &detectors, sessions);
+        if let Some(rows) = kept.as_ref().and_then(KeptFindings::read) {
+            self.session.deregister_table(FINDINGS.name)?;
+            return self.register_rows(&FINDINGS, &rows);
+        }
         let may_find = self.may_find(&detectors, sessions.first()).await?;
         let whole = self.restrict(sessions).await?;
         let detectors: Vec<&Detector> =
@@ -50,6 +56,9 @@ impl Context<'_> {
         for (name, table) in whole {
             self.session.deregister_table(name)?;
             self.session.register_table(name, table)?;
+        }
+        if let Some(kept) = kept {
+            kept.write(&schema, &counted);
         }
         self.session.deregister_table(FINDINGS.name)?;
         self.register_rows(&FINDINGS, &counted)
