@@ -7,7 +7,7 @@ use super::span::{Span, monday, start_of_months};
 /// Most bars of a plot.
 const MOST_BARS: i64 = 62;
 /// Most labels of an axis.
-const MOST_LABELS: usize = 6;
+pub(super) const MOST_LABELS: usize = 6;
 
 /// What a bar stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -310,6 +310,7 @@ fn ordinal(place: u32) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::bars::MOST_LABELS;
 
     fn at(text: &str) -> i64 {
         text.parse::<DateTime<Utc>>().unwrap().timestamp_micros()

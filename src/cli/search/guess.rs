@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::array::{AsArray, RecordBatch};
 use arrow::datatypes::SchemaRef;
 use strsim::osa_distance;
 
