@@ -5,6 +5,8 @@
     reason = "what fails here fails a test; files are the test's own"
 )]
 
+#[path = "cli/demo.rs"]
+mod demo;
 #[path = "cli/found.rs"]
 mod found;
 #[path = "cli/told.rs"]
@@ -67,8 +69,9 @@ fn stdout(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "etl",
+    "demo",
     "sql",
     "query",
     "detect",
@@ -110,6 +113,7 @@ fn short_help() {
       verify       Check that the lake is complete and consistent
 
     More:
+      demo         Make a lake of invented sessions, to look around
       completions  Print the completion script of a shell
       man          Print the manual page
 

@@ -5,6 +5,7 @@ use chrono::NaiveDate;
 
 use super::settings::Settings;
 use super::when::Clock;
+use crate::demo;
 use crate::lake::AnyLake;
 use crate::shown::value::{self, STALE_DAYS};
 use crate::tables::{RunColumns, RunRow};
@@ -12,13 +13,19 @@ use crate::tables::{RunColumns, RunRow};
 /// Prints the first line of every command that reads a lake, if its rows are old.
 pub(super) fn warn(settings: &Settings, lake: &AnyLake) {
     let printer = settings.printer;
-    if !printer.is_for_people() || !matches!(lake, AnyLake::Local(_)) {
+    let AnyLake::Local(local) = lake else { return };
+    if !printer.is_for_people() {
         return;
     }
     // A lake whose runs cannot be read still answers queries.
     let Ok(runs) = lake.runs() else { return };
     match state(&rows(&runs), &settings.clock) {
         State::Fresh => {}
+        State::Stale(_) if demo::is_demo(local.root()) => printer.say_first(
+            &printer
+                .paint()
+                .yellow(&printer.wrapped("The demo's sessions end some days ago. For new ones: llrem\u{a0}demo")),
+        ),
         State::Stale(text) => printer.say_first(&printer.paint().yellow(&printer.wrapped(&text))),
         State::Failed(text) => printer.say_first(&printer.paint().red(&printer.wrapped(&text))),
     }

@@ -259,6 +259,20 @@ Examples:
 Prints one row for each problem; the exit code is 1 if there is any. `_llrem/lock` is not checked, because \
 nothing depends on its content.";
 
+/// `llrem demo --help`
+pub(super) const DEMO: &str = "\
+Examples:
+  llrem demo                   a lake next to your own
+  llrem demo --lake demo.lake  elsewhere
+  llrem --lake ~/.local/share/llrem/demo detect
+
+The sessions are of Claude Code, Codex and pi, over two months until today, with findings of most detectors. Without \
+a lake of your own, `llrem` alone shows the demo. In a pipe, the command prints the lake's folder: after export \
+LLREM_LAKE=\"$(llrem demo)\", every command of the shell reads it.
+
+The lake is made anew if it is of another day, and only in an empty folder or in place of a demo: LLREM_LAKE and \
+the configuration do not count. `llrem etl` does not write to it.";
+
 /// `llrem completions --help`
 pub(super) const COMPLETIONS: &str = "\
 Examples:

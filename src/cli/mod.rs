@@ -4,6 +4,7 @@ mod agents;
 pub mod args;
 mod completions;
 mod config;
+mod demo;
 mod detect;
 mod etl;
 mod freshness;
@@ -104,6 +105,7 @@ fn run(typed: Cli, style: Style) -> Result<()> {
         Command::Upload(typed) => upload::run(&settings, &typed),
         Command::Report(typed) => report::run(&settings, &typed),
         Command::Verify(typed) => verify::run(&settings, &typed),
+        Command::Demo => demo::run(&settings),
         Command::Completions(typed) => completions::run(&settings, &typed),
         Command::Man => man::run(&settings),
     }

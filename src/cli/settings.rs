@@ -11,6 +11,7 @@ use super::args::{self, Global};
 use super::config::{Config, Rows};
 use super::output::{Bar, Format, Limit, OutputSettings, Printer, RowLimit, Style};
 use super::when::Clock;
+use crate::demo;
 use crate::environment;
 use crate::etl;
 use crate::lake::{AnyLake, Lake, RemoteLake};
@@ -26,6 +27,10 @@ use crate::{Error, Result};
 #[derive(Debug)]
 pub struct Settings {
     lake: LakePlace,
+    /// The lake as typed, without environment and configuration.
+    typed_lake: Option<String>,
+    /// True if the lake was typed, or is set in the environment or configuration.
+    names_lake: bool,
     /// Clock and time zone of this call.
     pub clock: Clock,
     /// Destination and format of results.
@@ -72,8 +77,11 @@ impl Settings {
         };
         let zone = zone(global.timezone.as_deref().or(config.timezone.as_deref()))?;
         let printer = Printer::new(global.quiet, global.verbose, !global.no_progress, style);
+        let named = global.lake.as_deref().or(config.lake.as_deref()).filter(|named| !named.is_empty());
         let settings = Self {
-            lake: lake_place(global.lake.as_deref().or(config.lake.as_deref()))?,
+            lake: lake_place(named)?,
+            typed_lake: global.lake.clone().filter(|_| global.lake_is_typed),
+            names_lake: named.is_some(),
             clock: Clock::system(zone),
             output: OutputSettings { format, path: global.output, zone, safe_csv: global.safe_csv, printer },
             format_as_file,
@@ -129,6 +137,32 @@ impl Settings {
                 Err(Error::Usage("the home folder is unknown; name the lake with --lake DIR".to_owned()))
             }
         }
+    }
+
+    /// Returns the folder for the demo's lake: the typed one, or one next to the usual lake. It is never the user's own
+    /// lake, so environment and configuration do not count.
+    pub fn demo_folder(&self) -> Result<PathBuf> {
+        let place = match &self.typed_lake {
+            Some(typed) => lake_place(Some(typed))?,
+            None => in_data_folder("demo"),
+        };
+        match place {
+            LakePlace::Folder(path) => Ok(path),
+            _ => Err(Error::Usage("the demo's lake is a local folder; name one with --lake DIR".to_owned())),
+        }
+    }
+
+    /// Returns the demo's lake if it is the only one: no other is named, and the usual place has none.
+    pub fn demo_instead(&self) -> Option<PathBuf> {
+        let folder = self.demo_folder().ok().filter(|_| !self.names_lake)?;
+        demo::is_demo(&folder).then_some(folder)
+    }
+
+    /// Fails if the lake is the demo's, which is never mixed with real sessions.
+    pub fn refuse_demo(&self) -> Result<()> {
+        let path = self.lake_folder()?;
+        let reason = "it is the demo's, which holds invented sessions";
+        if demo::is_demo(path) { Err(Error::OthersLake { path: path.to_owned(), reason }) } else { Ok(()) }
     }
 
     /// Opens the lake. A remote one is not contacted before the first query.
@@ -259,16 +293,19 @@ fn typed_scheduler(url: &str) -> Result<Scheduler> {
 }
 
 fn lake_place(named: Option<&str>) -> Result<LakePlace> {
-    use etcetera::BaseStrategy;
-    let Some(named) = named.filter(|named| !named.is_empty()) else {
-        let usual = etcetera::choose_base_strategy().map(|strategy| strategy.data_dir().join("llrem").join("lake"));
-        return Ok(usual.map_or(LakePlace::Nowhere, LakePlace::Folder));
-    };
+    let Some(named) = named else { return Ok(in_data_folder("lake")) };
     match named.split_once("://") {
         Some(("file", _)) => file_url_path(named).map(LakePlace::Folder),
         Some(_) => Ok(LakePlace::Remote(named.to_owned())),
         None => Ok(LakePlace::Folder(PathBuf::from(named))),
     }
+}
+
+/// Returns a folder below llrem's own in the platform's folder for data.
+fn in_data_folder(name: &str) -> LakePlace {
+    use etcetera::BaseStrategy;
+    let usual = etcetera::choose_base_strategy().map(|strategy| strategy.data_dir().join("llrem").join(name));
+    usual.map_or(LakePlace::Nowhere, LakePlace::Folder)
 }
 
 /// Returns the folder for caches, or `None` if the home folder is unknown.

@@ -43,6 +43,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use crate::extract::Content;
 pub use crate::progress::{Progress, Silent};
+pub(crate) use fold::fold_all;
 pub use options::{AgentSummary, Options, Summary};
 pub use run::run;
 

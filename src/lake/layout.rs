@@ -70,6 +70,11 @@ impl Layout {
         self.state().join("suspects")
     }
 
+    /// Returns the file that marks the lake of `llrem demo`, and says for which day it was made.
+    pub(crate) fn demo(&self) -> PathBuf {
+        self.state().join("demo")
+    }
+
     /// Returns the lock file of uploads.
     pub(crate) fn upload_lock(&self) -> PathBuf {
         self.state().join("upload-lock")
