@@ -9,6 +9,8 @@
 mod demo;
 #[path = "cli/found.rs"]
 mod found;
+#[path = "cli/night.rs"]
+mod night;
 #[path = "cli/told.rs"]
 mod told;
 
@@ -69,8 +71,9 @@ fn stdout(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 16] = [
     "etl",
+    "schedule",
     "demo",
     "sql",
     "query",
@@ -96,6 +99,7 @@ fn short_help() {
 
     Collect:
       etl          Read what the agents wrote since the last time into the lake
+      schedule     Run etl every night
       agents       Show which agents are found here, and what they record
       sources      Show every file that was read; --bad: what could not be
 

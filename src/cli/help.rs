@@ -259,6 +259,24 @@ Examples:
 Prints one row for each problem; the exit code is 1 if there is any. `_llrem/lock` is not checked, because \
 nothing depends on its content.";
 
+/// `llrem schedule --help`
+pub(super) const SCHEDULE: &str = "\
+Examples:
+  llrem schedule install                      every night at 03:00
+  llrem schedule install --at 22:30
+  llrem schedule install --upload s3://team-lake/llrem
+  llrem schedule install --report ~/llrem.html
+  llrem schedule status                       last and next run
+  llrem schedule print --by cron              only show it
+  llrem schedule run                          run it now
+  llrem schedule remove
+
+The scheduler is a timer of systemd, or else cron; launchd on macOS; the Task Scheduler on Windows. A missed night \
+is made up for: cron starts the job every hour, and it ends at once unless it is due. Each run is `llrem etl --wait \
+5m`, then `upload` and `report` if they are wanted; a failure ends it. The job has the lake and the configuration of \
+this call, and the variables of this shell that say where agents keep their sessions, but no credentials. `status` \
+ends with 1 if nothing is scheduled.";
+
 /// `llrem demo --help`
 pub(super) const DEMO: &str = "\
 Examples:

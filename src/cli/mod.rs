@@ -16,6 +16,7 @@ mod overview;
 mod query;
 mod report;
 mod runner;
+mod schedule;
 mod schema;
 mod search;
 mod session;
@@ -105,6 +106,7 @@ fn run(typed: Cli, style: Style) -> Result<()> {
         Command::Upload(typed) => upload::run(&settings, &typed),
         Command::Report(typed) => report::run(&settings, &typed),
         Command::Verify(typed) => verify::run(&settings, &typed),
+        Command::Schedule(typed) => schedule::run(&settings, &typed),
         Command::Demo => demo::run(&settings),
         Command::Completions(typed) => completions::run(&settings, &typed),
         Command::Man => man::run(&settings),

@@ -46,6 +46,9 @@ pub struct Settings {
     /// The cluster for queries.
     pub scheduler: Option<Scheduler>,
     config: Config,
+    /// The configuration file and the time zone, if they were named on the command line or in the environment.
+    named_config: Option<PathBuf>,
+    named_zone: Option<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -90,6 +93,8 @@ impl Settings {
             progress: printer.bar(),
             scheduler: scheduler.map(typed_scheduler).transpose()?,
             config,
+            named_config: global.config,
+            named_zone: global.timezone,
         };
         settings.printer.detail(|| format!("time zone: {zone}"));
         settings.printer.detail(|| format!("lake: {}", settings.lake));
@@ -180,6 +185,23 @@ impl Settings {
         }
     }
 
+    /// Returns the global options that another call needs to work on the same lake in the same way.
+    pub fn repeated(&self) -> Result<Vec<String>> {
+        let text = |path: &Path| {
+            let path = std::path::absolute(path).map_err(Error::io("read", path))?;
+            let text = path.to_str().map(str::to_owned);
+            text.ok_or_else(|| Error::Usage(format!("`{}` is not UTF-8", path.display())))
+        };
+        let mut repeated = vec!["--lake".to_owned(), text(self.lake_folder()?)?];
+        if let Some(path) = &self.named_config {
+            repeated.extend(["--config".to_owned(), text(path)?]);
+        }
+        if let Some(zone) = &self.named_zone {
+            repeated.extend(["--timezone".to_owned(), zone.clone()]);
+        }
+        Ok(repeated)
+    }
+
     /// Returns folders with the user's own queries.
     pub fn query_folders(&self) -> &[PathBuf] {
         &self.config.query_folders
@@ -202,16 +224,11 @@ impl Settings {
 
     /// Returns the history file of `llrem sql`, or `None` if it is off or its folder is unknown.
     pub fn history(&self) -> Option<PathBuf> {
-        use etcetera::BaseStrategy;
         let named = environment::value(environment::HISTORY).map(PathBuf::from).or_else(|| self.config.history.clone());
         match named {
             Some(path) if path.as_os_str() == "off" => None,
             Some(path) => Some(path),
-            None => {
-                let places = etcetera::choose_base_strategy().ok()?;
-                let folder = places.state_dir().unwrap_or_else(|| places.data_dir());
-                Some(folder.join("llrem").join("history"))
-            }
+            None => Some(state_folder()?.join("history")),
         }
     }
 
@@ -306,6 +323,19 @@ fn in_data_folder(name: &str) -> LakePlace {
     use etcetera::BaseStrategy;
     let usual = etcetera::choose_base_strategy().map(|strategy| strategy.data_dir().join("llrem").join(name));
     usual.map_or(LakePlace::Nowhere, LakePlace::Folder)
+}
+
+/// Returns the clock as the system's scheduler reads it. The time is taken anew.
+pub fn system_clock() -> Clock {
+    Clock::system(local_zone().unwrap_or(Tz::UTC))
+}
+
+/// Returns the folder for state that is not in the lake, or `None` if the home folder is unknown.
+pub fn state_folder() -> Option<PathBuf> {
+    use etcetera::BaseStrategy;
+    let places = etcetera::choose_base_strategy().ok()?;
+    let folder = places.state_dir().unwrap_or_else(|| places.data_dir());
+    Some(folder.join("llrem"))
 }
 
 /// Returns the folder for caches, or `None` if the home folder is unknown.

@@ -83,7 +83,7 @@ fn a_demo_never_mixes_with_anything_else() {
     assert_eq!(home.show(&made), "exit 0\n--- stdout\n[HOME]/.local/share/llrem/demo\n--- stderr\n");
     assert_eq!(std::fs::read_to_string(home.path().join("mine/kept")).unwrap(), "mine");
     let refused = "it is the demo's, which holds invented sessions";
-    for arguments in [["--lake", USUAL, "etl", "--quiet"], ["--lake", USUAL, "etl", "--full"]] {
+    for arguments in [["--lake", USUAL, "etl", "--quiet"], ["--lake", USUAL, "schedule", "install"]] {
         let shown = shown(&home, &arguments);
         assert!(shown.starts_with("exit 1\n") && shown.contains(refused), "{arguments:?}: {shown}");
     }

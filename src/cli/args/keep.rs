@@ -1,7 +1,10 @@
 //! Options of the commands that keep a lake current and whole, and copy it.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum, ValueHint};
 
+use super::super::schedule::{System, TimeOfDay};
 use crate::environment;
 
 /// `llrem upload`
@@ -30,6 +33,58 @@ pub struct Verify {
     /// Also read every row
     #[arg(long)]
     pub read_data: bool,
+}
+
+/// `llrem schedule`
+#[derive(Debug, Args)]
+pub struct Schedule {
+    /// What to do
+    #[arg(value_enum)]
+    pub action: ScheduleAction,
+    /// Time of the day, in the system's time zone [default: 03:00]
+    #[arg(long, value_name = "HH:MM")]
+    pub at: Option<TimeOfDay>,
+    /// Upload the lake to URL after each run
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    pub upload: Option<String>,
+    /// Write the report page into FILE after each run
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub report: Option<PathBuf>,
+    /// The scheduler [default: the one of this machine]
+    #[arg(long, value_enum, value_name = "SCHEDULER")]
+    pub by: Option<System>,
+    /// Run nothing if a run succeeded since this time of the day. Schedulers that start the job more often than once a
+    /// day say so.
+    #[arg(long, value_name = "HH:MM", hide = true)]
+    pub due: Option<TimeOfDay>,
+}
+
+/// What to do with the schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ScheduleAction {
+    /// Run etl every night from now on
+    Install,
+    /// Show when it runs, and how it went
+    Status,
+    /// Run it no longer
+    Remove,
+    /// Print what `install` would write
+    Print,
+    /// Run it now, as the scheduler does
+    Run,
+}
+
+impl ScheduleAction {
+    /// Returns its name.
+    pub(in crate::cli) fn name(self) -> &'static str {
+        match self {
+            Self::Install => "install",
+            Self::Status => "status",
+            Self::Remove => "remove",
+            Self::Print => "print",
+            Self::Run => "run",
+        }
+    }
 }
 
 /// Profile of the data that `upload` sends.
