@@ -157,6 +157,12 @@ pub enum Error {
         /// What it says.
         reason: String,
     },
+    /// `llrem doctor` found problems.
+    #[error("llrem doctor found {}", crate::shown::value::plural(*count as u64, "problem"))]
+    Unwell {
+        /// Number of problems.
+        count: usize,
+    },
     /// `llrem detect` found findings of the severity to fail on.
     #[error("{count} findings of the severity to fail on")]
     Found {

@@ -13,6 +13,8 @@ mod found;
 mod night;
 #[path = "cli/told.rs"]
 mod told;
+#[path = "cli/well.rs"]
+mod well;
 
 use std::path::Path;
 use std::process::Output;
@@ -71,9 +73,11 @@ fn stdout(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 18] = [
     "etl",
     "schedule",
+    "status",
+    "doctor",
     "demo",
     "sql",
     "query",
@@ -100,8 +104,10 @@ fn short_help() {
     Collect:
       etl          Read what the agents wrote since the last time into the lake
       schedule     Run etl every night
+      status       Show how current the lake is, and what today cost
       agents       Show which agents are found here, and what they record
       sources      Show every file that was read; --bad: what could not be
+      doctor       Check agents, lake, schedule and prices
 
     Ask:
       query        Answer a ready-made question; alone: the list

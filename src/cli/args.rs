@@ -17,7 +17,7 @@ use crate::query::canned;
 use crate::tables::{Severity, Vocabulary};
 pub use choices::{Color, Content, Redact};
 use choices::{Offered, agent_ids, agent_names, format_names, table_names};
-pub use keep::{Profile, Schedule, ScheduleAction, Upload, Verify};
+pub use keep::{Profile, Schedule, ScheduleAction, Status, Upload, Verify};
 
 /// llrem shows what your coding agents did, what it cost, and what was wasted
 #[derive(Debug, Parser)]
@@ -168,6 +168,12 @@ pub enum Command {
     /// Check that the lake is complete and consistent
     #[command(after_long_help = help::VERIFY)]
     Verify(Verify),
+    /// Show how current the lake is, and what today cost
+    #[command(after_long_help = help::STATUS)]
+    Status(Status),
+    /// Check agents, lake, schedule and prices
+    #[command(after_long_help = help::DOCTOR)]
+    Doctor,
     /// Run etl every night
     #[command(after_long_help = help::SCHEDULE)]
     Schedule(Schedule),

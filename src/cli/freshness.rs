@@ -44,9 +44,25 @@ pub(super) struct Fed {
 pub(super) fn fed(lake: &AnyLake, clock: &Clock) -> Fed {
     let runs = if let AnyLake::Local(_) = lake { lake.runs().ok() } else { None };
     let Some(runs) = runs else { return Fed { last: None, is_fresh: true } };
-    let runs = rows(&runs);
-    let last = runs.iter().filter(|run| is_good(run)).map(|run| run.ended_at).max();
-    Fed { last, is_fresh: state(&runs, clock) == State::Fresh }
+    Fed { last: last_good(&runs), is_fresh: warning(&runs, clock).is_none() }
+}
+
+/// Returns the end of the last run that brought its rows into the lake. Microseconds since 1970.
+pub(super) fn last_good(runs: &RecordBatch) -> Option<i64> {
+    rows(runs).iter().filter(|run| is_good(run)).map(|run| run.ended_at).max()
+}
+
+/// Returns what is wrong with the age of a lake, or with its last run.
+pub(super) fn warning(runs: &RecordBatch, clock: &Clock) -> Option<String> {
+    match state(&rows(runs), clock) {
+        State::Fresh => None,
+        State::Stale(text) | State::Failed(text) => Some(text),
+    }
+}
+
+/// True if the last run failed.
+pub(super) fn has_failed(runs: &RecordBatch) -> bool {
+    rows(runs).iter().max_by_key(|run| run.ended_at).is_some_and(|run| !is_good(run))
 }
 
 fn rows(runs: &RecordBatch) -> Vec<RunRow<'_>> {

@@ -6,7 +6,7 @@ use clap::Command;
 
 /// Commands by what one wants, in the order of a first day. Others are in the last group.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Collect", &["etl", "schedule", "agents", "sources", "doctor"]),
+    ("Collect", &["etl", "schedule", "status", "agents", "sources", "doctor"]),
     ("Ask", &["query", "detect", "show", "search", "sql", "schema", "report"]),
     ("Share", &["upload", "verify"]),
     ("More", &["demo", "config", "completions", "man"]),
@@ -258,6 +258,26 @@ Examples:
 
 Prints one row for each problem; the exit code is 1 if there is any. `_llrem/lock` is not checked, because \
 nothing depends on its content.";
+
+/// `llrem status --help`
+pub(super) const STATUS: &str = "\
+Examples:
+  llrem status
+  llrem status --line   $4.12 today, as of 13:40
+  llrem status -f json
+
+`+` means at least: a response has no known price. `as of` is the end of the last `llrem etl`; what came later is \
+not known. If there was none today, today's cost is unknown.";
+
+/// `llrem doctor --help`
+pub(super) const DOCTOR: &str = "\
+Examples:
+  llrem doctor
+  llrem doctor -f json
+
+Checks the last run, the schedule, what the agents will delete, transcripts that were deleted before llrem could \
+read them, prices, versions of agents, and the lake. The exit code is 1 if there is a problem (✗); warnings (!) do \
+not change it.";
 
 /// `llrem schedule --help`
 pub(super) const SCHEDULE: &str = "\

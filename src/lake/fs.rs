@@ -166,6 +166,15 @@ pub(crate) fn read_start(path: &Path, most: u64) -> Result<Option<Vec<u8>>> {
     read_by(path, |file, bytes| file.take(most).read_to_end(bytes))
 }
 
+/// Reads at most this many bytes at the end of a file. Returns `None` if it does not exist.
+pub(crate) fn read_end(path: &Path, most: u64) -> Result<Option<Vec<u8>>> {
+    read_by(path, |file, bytes| {
+        let length = file.seek(SeekFrom::End(0))?;
+        file.seek(SeekFrom::Start(length.saturating_sub(most)))?;
+        file.read_to_end(bytes)
+    })
+}
+
 fn read_by(path: &Path, read: impl FnOnce(&mut File, &mut Vec<u8>) -> io::Result<usize>) -> Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();
     match File::open(path).and_then(|mut file| read(&mut file, &mut bytes)) {

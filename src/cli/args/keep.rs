@@ -87,6 +87,14 @@ impl ScheduleAction {
     }
 }
 
+/// `llrem status`
+#[derive(Debug, Args)]
+pub struct Status {
+    /// Print one short line, for a status line
+    #[arg(long)]
+    pub line: bool,
+}
+
 /// Profile of the data that `upload` sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Profile {

@@ -22,7 +22,7 @@ use job::Job;
 pub(super) use job::TimeOfDay;
 use log::Log;
 pub(super) use system::System;
-use system::installed;
+use system::{Installed, installed};
 
 /// Runs the command.
 pub(super) fn run(settings: &Settings, typed: &Schedule) -> Result<()> {
@@ -97,6 +97,17 @@ fn print(settings: &Settings, typed: &Schedule) -> Result<()> {
     output::raw(&settings.output, text.join("\n").as_bytes())?;
     system.notes(&job).iter().for_each(|note| settings.printer.say(note));
     Ok(())
+}
+
+/// Returns the schedule of this machine, if there is one. A scheduler that cannot be asked counts as one without.
+pub(super) fn known() -> Option<Installed> {
+    installed(None).ok()?.into_iter().next()
+}
+
+/// Returns why the last nightly run failed, if it did.
+pub(super) fn last_failure() -> Option<String> {
+    let last = log().ok()?.entries().ok()?.pop()?;
+    (!last.is_good()).then_some(last.text)
 }
 
 /// Returns the log of the nightly runs.
