@@ -136,6 +136,14 @@ pub enum Error {
         /// Number of problems.
         count: usize,
     },
+    /// Another `detect --new` is printing findings of the lake.
+    #[error("another `llrem detect --new` holds the lake `{}`{holder}", path.display())]
+    Reporting {
+        /// The lake.
+        path: PathBuf,
+        /// The holder, if known; begins with a space.
+        holder: String,
+    },
     /// A program of the system failed.
     #[error("`{command}` failed: {reason}")]
     Command {
@@ -262,7 +270,7 @@ impl Error {
             Self::Found { .. } => 4,
             Self::Job { code, .. } => *code,
             Self::NoLake { .. } => 10,
-            Self::Locked { .. } | Self::Uploading { .. } => 11,
+            Self::Locked { .. } | Self::Uploading { .. } | Self::Reporting { .. } => 11,
             Self::Interrupted => 130,
             _ => 1,
         }
@@ -311,7 +319,7 @@ impl Error {
             Self::Unknown { hint, .. } => Some(hint.clone()),
             Self::NoSchedule => Some("`llrem schedule install` runs etl every night at 03:00".to_owned()),
             Self::BadInput { .. } => Some("`llrem sources --bad` lists them".to_owned()),
-            Self::Uploading { .. } => Some("wait for it to end, then run it again".to_owned()),
+            Self::Uploading { .. } | Self::Reporting { .. } => Some("wait for it to end, then run it again".to_owned()),
             Self::Remote { trouble, .. } => trouble.hint().map(str::to_owned),
             Self::UploadConflict { .. } => Some("run it again; of a lake and its copies, upload one".to_owned()),
             Self::OtherLake { .. } => Some(

@@ -150,13 +150,14 @@ Examples:
   llrem detect --since 7d --project website
   llrem detect tool_retry_loops cache_misses --min-cost 0.10
   llrem detect error_cascades --param min_run=5
-  llrem detect --fail-on high --quiet  every night: exit code 4
+  llrem detect --since 1d --new --fail-on high  every night: exit code 4
   llrem detect --explain cache_misses  what it looks for
   llrem sql \"select detector, count(*) from findings group by detector\"
 
 Findings count each dollar of a session once: a response that several findings list counts for the one that \
 wastes most of it. `alone_cost_usd` holds the waste of a finding when looked at alone. `basis` says whether the \
-waste is measured (the cost of responses) or estimated. Detectors that `llrem query` lists as off \
+waste is measured (the cost of responses) or estimated. `--new` reports a finding once, and again if it becomes more severe. Findings count as reported once they are \
+printed; the lake keeps which. Detectors that `llrem query` lists as off \
 (`overqualified_model`) run only when you name them. To add your own detectors, put SQL files into a folder \
 `detectors` in one of the `query_folders` of the configuration.";
 

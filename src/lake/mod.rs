@@ -12,6 +12,7 @@ pub(crate) mod lock;
 pub(crate) mod manifest;
 pub(crate) mod part;
 mod remote;
+mod reported;
 mod spent;
 mod state;
 pub(crate) mod stored;
@@ -35,6 +36,7 @@ pub use any::AnyLake;
 #[doc(hidden)]
 pub use part::PartWriter;
 pub use remote::RemoteLake;
+pub use reported::Reported;
 pub use spent::Spent;
 pub use state::RunRecord;
 pub(crate) use state::{append_run, last_run};
@@ -110,6 +112,11 @@ impl Lake {
     /// Returns what the responses of a time cost, by agent. Microseconds since 1970.
     pub fn spent(&self, time: Range<i64>) -> Result<BTreeMap<String, Spent>> {
         spent::spent(&self.layout, time)
+    }
+
+    /// Returns the findings that `llrem detect --new` has reported, and keeps others from reporting meanwhile.
+    pub fn reported(&self) -> Result<Reported> {
+        Reported::open(&self.layout)
     }
 
     /// Returns the number and size of the data files. Bytes.

@@ -1,6 +1,6 @@
-//! `llrem status` and `llrem doctor`: what a status line and a person ask.
+//! `llrem status`, `llrem doctor` and `llrem detect --new`: what a nightly job and a status line ask.
 
-use super::Home;
+use super::{Home, rows};
 
 const NOW: &str = "2026-07-17T14:02:00Z";
 
@@ -127,4 +127,73 @@ fn doctor_reports_a_run_that_failed() {
     std::fs::write(&runs, text).unwrap();
     let shown = at(&home, "2026-07-17T16:02:00Z", &["doctor"]);
     assert!(shown.starts_with("exit 1\n") && shown.contains("✗ last etl     The last etl failed today at"), "{shown}");
+}
+
+#[test]
+fn a_finding_is_reported_once() {
+    let home = Home::new();
+    let demo = |arguments: &[&str]| {
+        let output = home
+            .command(arguments)
+            .env("LLREM_NOW", NOW)
+            .env("LLREM_LAKE", ".local/share/llrem/demo")
+            .output()
+            .unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap().lines().count())
+    };
+    demo(&["demo"]);
+    let loops = ["detect", "tool_retry_loops", "--new", "--fail-on", "high"];
+    let (code, lines) = demo(&loops);
+    assert_eq!(code, 4);
+    assert!(lines > 2, "{lines}");
+    assert_eq!(demo(&loops), (0, 1));
+    // Without the option, nothing is left out. Other detectors were not reported.
+    assert_eq!(demo(&["detect", "tool_retry_loops", "--fail-on", "high"]), (4, lines));
+    let (_, all) = demo(&["detect", "cache_misses"]);
+    assert!(all > 2, "{all}");
+    // What `-n` cut off was not reported.
+    assert_eq!(demo(&["detect", "cache_misses", "--new", "-n", "1"]), (0, 2));
+    assert_eq!(demo(&["detect", "cache_misses", "--new"]), (0, all - 1));
+    assert_eq!(demo(&["detect", "cache_misses", "--new"]), (0, 1));
+    // A list that is damaged reports too much, not too little.
+    let list = home.path().join(".local/share/llrem/demo/_llrem/reported");
+    std::fs::write(&list, "nonsense").unwrap();
+    assert_eq!(demo(&loops), (4, lines));
+    assert_eq!(demo(&loops), (0, 1));
+    let shown = home.run(&["--lake", "s3://bucket/lake", "detect", "--new"]);
+    assert!(shown.starts_with("exit "), "{shown}");
+    assert_eq!(rows(&home, &["--lake", ".local/share/llrem/demo", "verify"]).len(), 0);
+}
+
+/// Wherever a crash comes, each finding is printed at least once, and the list is never damaged.
+#[test]
+fn a_crash_loses_no_finding() {
+    let home = Home::new();
+    let run = |arguments: &[&str], variable: &str, number: usize| {
+        let mut command = home.command(arguments);
+        let command = command.env("LLREM_NOW", NOW).env("LLREM_LAKE", ".local/share/llrem/demo");
+        let output = command.env(variable, number.to_string()).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(!stderr.contains("damaged"), "{stderr}");
+        (output.status.success(), String::from_utf8(output.stdout).unwrap().lines().count())
+    };
+    run(&["demo"], "NO", 0);
+    let (_, all) = run(&["detect", "polling"], "NO", 0);
+    assert!(all > 1, "{all}");
+    let state = home.path().join(".local/share/llrem/demo/_llrem");
+    let new = ["detect", "polling", "--new"];
+    for variable in ["LLREM_TEST_DIE_BEFORE", "LLREM_TEST_DIE_AFTER"] {
+        let mut crashes = 0;
+        for number in 1..=8 {
+            let (is_done, first) = run(&new, variable, number);
+            let (_, second) = run(&new, "NO", 0);
+            assert!(first == all || second == all, "{variable}={number}: {first}, then {second} of {all}");
+            assert_eq!(run(&new, "NO", 0), (true, 1), "{variable}={number}");
+            crashes += usize::from(!is_done);
+            for name in ["reported", "reported.next"] {
+                let _ = std::fs::remove_file(state.join(name));
+            }
+        }
+        assert!((3..8).contains(&crashes), "{crashes}");
+    }
 }
