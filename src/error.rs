@@ -396,7 +396,7 @@ fn room_hint(path: &Path, needed: u64, free: Option<u64>) -> String {
     )
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use parquet::errors::ParquetError;
 
