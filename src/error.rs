@@ -136,6 +136,41 @@ pub enum Error {
         /// Number of problems.
         count: usize,
     },
+    /// Another `detect --new` is printing findings of the lake.
+    #[error("another `llrem detect --new` holds the lake `{}`{holder}", path.display())]
+    Reporting {
+        /// The lake.
+        path: PathBuf,
+        /// The holder, if known; begins with a space.
+        holder: String,
+    },
+    /// A program of the system failed.
+    #[error("`{command}` failed: {reason}")]
+    Command {
+        /// The program and its arguments.
+        command: String,
+        /// What it says.
+        reason: String,
+    },
+    /// No scheduler runs llrem.
+    #[error("no schedule runs llrem")]
+    NoSchedule,
+    /// A step of the nightly run failed.
+    #[error("the nightly run failed at `llrem {step}`: {reason}")]
+    Job {
+        /// The command.
+        step: String,
+        /// Its exit code.
+        code: u8,
+        /// What it says.
+        reason: String,
+    },
+    /// `llrem doctor` found problems.
+    #[error("llrem doctor found {}", crate::shown::value::plural(*count as u64, "problem"))]
+    Unwell {
+        /// Number of problems.
+        count: usize,
+    },
     /// `llrem detect` found findings of the severity to fail on.
     #[error("{count} findings of the severity to fail on")]
     Found {
@@ -233,8 +268,9 @@ impl Error {
             Self::Usage(_) | Self::Unknown { .. } => 2,
             Self::BadInput { .. } => 3,
             Self::Found { .. } => 4,
+            Self::Job { code, .. } => *code,
             Self::NoLake { .. } => 10,
-            Self::Locked { .. } | Self::Uploading { .. } => 11,
+            Self::Locked { .. } | Self::Uploading { .. } | Self::Reporting { .. } => 11,
             Self::Interrupted => 130,
             _ => 1,
         }
@@ -281,8 +317,9 @@ impl Error {
             Self::DiskFull { path, needed, free, .. } => Some(room_hint(path, *needed, *free)),
             Self::Io { path, .. } | Self::Parquet { path, .. } => io_hint(self.io_source()?, path),
             Self::Unknown { hint, .. } => Some(hint.clone()),
+            Self::NoSchedule => Some("`llrem schedule install` runs etl every night at 03:00".to_owned()),
             Self::BadInput { .. } => Some("`llrem sources --bad` lists them".to_owned()),
-            Self::Uploading { .. } => Some("wait for it to end, then run it again".to_owned()),
+            Self::Uploading { .. } | Self::Reporting { .. } => Some("wait for it to end, then run it again".to_owned()),
             Self::Remote { trouble, .. } => trouble.hint().map(str::to_owned),
             Self::UploadConflict { .. } => Some("run it again; of a lake and its copies, upload one".to_owned()),
             Self::OtherLake { .. } => Some(
@@ -359,7 +396,7 @@ fn room_hint(path: &Path, needed: u64, free: Option<u64>) -> String {
     )
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use parquet::errors::ParquetError;
 

@@ -41,6 +41,8 @@
 
 pub mod agents;
 pub mod cli;
+#[doc(hidden)]
+pub mod demo;
 pub mod environment;
 pub mod error;
 pub mod etl;

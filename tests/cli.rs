@@ -5,10 +5,16 @@
     reason = "what fails here fails a test; files are the test's own"
 )]
 
+#[path = "cli/demo.rs"]
+mod demo;
 #[path = "cli/found.rs"]
 mod found;
+#[path = "cli/night.rs"]
+mod night;
 #[path = "cli/told.rs"]
 mod told;
+#[path = "cli/well.rs"]
+mod well;
 
 use std::path::Path;
 use std::process::Output;
@@ -67,8 +73,12 @@ fn stdout(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 18] = [
     "etl",
+    "schedule",
+    "status",
+    "doctor",
+    "demo",
     "sql",
     "query",
     "detect",
@@ -93,8 +103,11 @@ fn short_help() {
 
     Collect:
       etl          Read what the agents wrote since the last time into the lake
+      schedule     Run etl every night
+      status       Show how current the lake is, and what today cost
       agents       Show which agents are found here, and what they record
       sources      Show every file that was read; --bad: what could not be
+      doctor       Check agents, lake, schedule and prices
 
     Ask:
       query        Answer a ready-made question; alone: the list
@@ -110,6 +123,7 @@ fn short_help() {
       verify       Check that the lake is complete and consistent
 
     More:
+      demo         Make a lake of invented sessions, to look around
       completions  Print the completion script of a shell
       man          Print the manual page
 

@@ -88,6 +88,18 @@ fn fixtures_have_what_the_scripts_count() {
     }
 }
 
+#[test]
+fn the_demo_has_what_the_scripts_count() {
+    let home = Home::empty();
+    llrem::demo::write(home.path(), "2026-07-17".parse().unwrap(), chrono_tz::UTC).unwrap();
+    for agent in ["claude-code", "codex", "pi"] {
+        let rows = extracted(agent, home.path(), &Built::new(&home, agent));
+        if let Some(script) = counted_by_script(agent, home.path()) {
+            assert_eq!(rows.count_as(&script), script, "{agent}");
+        }
+    }
+}
+
 /// `LLREM_TEST_CORPUS` names a home folder of real sessions, for those who have one.
 #[test]
 fn a_given_home_has_what_the_scripts_count() {

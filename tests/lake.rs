@@ -35,6 +35,8 @@ mod interop;
 #[cfg(unix)]
 #[path = "lake/interrupt.rs"]
 mod interrupt;
+#[path = "lake/spent.rs"]
+mod spent;
 #[path = "lake/streamed.rs"]
 mod streamed;
 #[path = "lake/takeover.rs"]

@@ -1,18 +1,23 @@
 //! The command line: commands and options. Their doc comments are the help texts.
 
-use std::ffi::{OsStr, OsString};
+mod choices;
+mod keep;
+
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, StringValueParser, TypedValueParser};
+use clap::builder::PossibleValue;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum, ValueHint};
 
 use super::help;
 use super::output::{Format, Limit};
-use crate::agents::AGENTS;
 use crate::environment;
 use crate::query::canned;
-use crate::tables::{LAKE_TABLES, STATE_TABLES, Severity, Vocabulary};
+use crate::tables::{Severity, Vocabulary};
+pub use choices::{Color, Content, Redact};
+use choices::{Offered, agent_ids, agent_names, format_names, table_names};
+pub use keep::{Profile, Schedule, ScheduleAction, Status, Upload, Verify};
 
 /// llrem shows what your coding agents did, what it cost, and what was wasted
 #[derive(Debug, Parser)]
@@ -44,6 +49,7 @@ impl Cli {
         let mut formats = formats_before_the_command(arguments);
         formats.append(&mut typed.global.format);
         typed.global.format = formats;
+        typed.global.lake_is_typed = matches.value_source("lake") == Some(clap::parser::ValueSource::CommandLine);
         if typed.global.json {
             typed.global.format.push(Format::Json.name().to_owned());
         }
@@ -87,6 +93,9 @@ pub struct Global {
     #[arg(long, global = true, value_name = "DIR|URL", env = environment::LAKE, hide_env_values = true)]
     #[arg(value_hint = ValueHint::DirPath)]
     pub lake: Option<String>,
+    /// True if the lake was typed.
+    #[arg(skip)]
+    pub lake_is_typed: bool,
     /// The configuration file [default: `$XDG_CONFIG_HOME/llrem/config.toml`]
     #[arg(long, global = true, value_name = "FILE", env = environment::CONFIG, hide_env_values = true)]
     #[arg(value_hint = ValueHint::FilePath)]
@@ -159,6 +168,18 @@ pub enum Command {
     /// Check that the lake is complete and consistent
     #[command(after_long_help = help::VERIFY)]
     Verify(Verify),
+    /// Show how current the lake is, and what today cost
+    #[command(after_long_help = help::STATUS)]
+    Status(Status),
+    /// Check agents, lake, schedule and prices
+    #[command(after_long_help = help::DOCTOR)]
+    Doctor,
+    /// Run etl every night
+    #[command(after_long_help = help::SCHEDULE)]
+    Schedule(Schedule),
+    /// Make a lake of invented sessions, to look around
+    #[command(after_long_help = help::DEMO)]
+    Demo,
     /// Print the completion script of a shell
     #[command(after_long_help = help::COMPLETIONS)]
     Completions(Completions),
@@ -290,6 +311,9 @@ pub struct Detect {
     /// Show the N most expensive findings, or `off` for all [default: 10 on a terminal, else off]
     #[arg(short = 'n', long, value_name = "N|off")]
     pub limit: Option<Limit>,
+    /// Only findings that no earlier `--new` has reported, or only as less severe
+    #[arg(long, conflicts_with = "explain")]
+    pub new: bool,
     /// Exit with 4 if there is a finding of this severity or a higher one
     #[arg(long, value_enum, value_name = "LEVEL")]
     pub fail_on: Option<Severity>,
@@ -402,26 +426,6 @@ pub struct Agents {
     pub all: bool,
 }
 
-/// `llrem upload`
-#[derive(Debug, Args)]
-pub struct Upload {
-    /// Destination: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX or file:///FOLDER
-    #[arg(value_hint = ValueHint::Url)]
-    pub url: String,
-    /// Profile of the uploaded data [default: redacted]
-    #[arg(long, value_enum, value_name = "PROFILE", env = environment::PROFILE, hide_env_values = true)]
-    pub profile: Option<Profile>,
-    /// List what would be uploaded and deleted, and change nothing
-    #[arg(long)]
-    pub dry_run: bool,
-    /// Upload every file again, and delete files at the destination that are not in the lake
-    #[arg(long)]
-    pub full: bool,
-    /// Replace what another lake, or a copy of this one, uploaded under this machine's name
-    #[arg(long)]
-    pub replace: bool,
-}
-
 /// `llrem report`
 #[derive(Debug, Args)]
 pub struct Report {
@@ -442,98 +446,11 @@ pub struct Report {
     pub agent: Option<String>,
 }
 
-/// `llrem verify`
-#[derive(Debug, Args)]
-pub struct Verify {
-    /// Also read every row
-    #[arg(long)]
-    pub read_data: bool,
-}
-
 /// `llrem completions`
 #[derive(Debug, Args)]
 pub struct Completions {
     /// The shell
     pub shell: clap_complete::Shell,
-}
-
-/// When to use colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Color {
-    /// On a terminal, unless `NO_COLOR` is set.
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
-}
-
-/// The secrets to replace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Redact {
-    /// Certain credentials
-    Secrets,
-    /// Also whatever looks like a credential
-    Strict,
-    /// Nothing
-    None,
-}
-
-/// The texts to keep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Content {
-    /// Everything
-    Full,
-    /// Counts, times and tokens only
-    None,
-}
-
-/// Profile of the data that `upload` sends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Profile {
-    /// Everything, as it is in the lake
-    Full,
-    /// Texts without secrets, e-mail and IP addresses and user names
-    Redacted,
-    /// No texts; paths, branches and repositories as keyed hashes
-    Metrics,
-}
-
-fn agent_names() -> PossibleValuesParser {
-    PossibleValuesParser::new(agent_ids())
-}
-
-fn agent_ids() -> Vec<&'static str> {
-    AGENTS.iter().map(|agent| agent.about().id).collect()
-}
-
-fn format_names() -> Vec<&'static str> {
-    Format::ALL.map(Format::name).to_vec()
-}
-
-fn table_names() -> Vec<&'static str> {
-    LAKE_TABLES.into_iter().chain(STATE_TABLES).map(|table| table.name).collect()
-}
-
-/// A parser that offers names in completions and accepts every value. The command checks the value later.
-#[derive(Debug, Clone)]
-struct Offered(fn() -> Vec<&'static str>);
-
-impl TypedValueParser for Offered {
-    type Value = String;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        arg: Option<&clap::Arg>,
-        value: &OsStr,
-    ) -> Result<String, clap::Error> {
-        StringValueParser::new().parse_ref(command, arg, value)
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue>>> {
-        Some(Box::new((self.0)().into_iter().map(PossibleValue::new)))
-    }
 }
 
 #[cfg(test)]

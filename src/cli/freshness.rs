@@ -5,6 +5,7 @@ use chrono::NaiveDate;
 
 use super::settings::Settings;
 use super::when::Clock;
+use crate::demo;
 use crate::lake::AnyLake;
 use crate::shown::value::{self, STALE_DAYS};
 use crate::tables::{RunColumns, RunRow};
@@ -12,13 +13,19 @@ use crate::tables::{RunColumns, RunRow};
 /// Prints the first line of every command that reads a lake, if its rows are old.
 pub(super) fn warn(settings: &Settings, lake: &AnyLake) {
     let printer = settings.printer;
-    if !printer.is_for_people() || !matches!(lake, AnyLake::Local(_)) {
+    let AnyLake::Local(local) = lake else { return };
+    if !printer.is_for_people() {
         return;
     }
     // A lake whose runs cannot be read still answers queries.
     let Ok(runs) = lake.runs() else { return };
     match state(&rows(&runs), &settings.clock) {
         State::Fresh => {}
+        State::Stale(_) if demo::is_demo(local.root()) => printer.say_first(
+            &printer
+                .paint()
+                .yellow(&printer.wrapped("The demo's sessions end some days ago. For new ones: llrem\u{a0}demo")),
+        ),
         State::Stale(text) => printer.say_first(&printer.paint().yellow(&printer.wrapped(&text))),
         State::Failed(text) => printer.say_first(&printer.paint().red(&printer.wrapped(&text))),
     }
@@ -37,9 +44,25 @@ pub(super) struct Fed {
 pub(super) fn fed(lake: &AnyLake, clock: &Clock) -> Fed {
     let runs = if let AnyLake::Local(_) = lake { lake.runs().ok() } else { None };
     let Some(runs) = runs else { return Fed { last: None, is_fresh: true } };
-    let runs = rows(&runs);
-    let last = runs.iter().filter(|run| is_good(run)).map(|run| run.ended_at).max();
-    Fed { last, is_fresh: state(&runs, clock) == State::Fresh }
+    Fed { last: last_good(&runs), is_fresh: warning(&runs, clock).is_none() }
+}
+
+/// Returns the end of the last run that brought its rows into the lake. Microseconds since 1970.
+pub(super) fn last_good(runs: &RecordBatch) -> Option<i64> {
+    rows(runs).iter().filter(|run| is_good(run)).map(|run| run.ended_at).max()
+}
+
+/// Returns what is wrong with the age of a lake, or with its last run.
+pub(super) fn warning(runs: &RecordBatch, clock: &Clock) -> Option<String> {
+    match state(&rows(runs), clock) {
+        State::Fresh => None,
+        State::Stale(text) | State::Failed(text) => Some(text),
+    }
+}
+
+/// True if the last run failed.
+pub(super) fn has_failed(runs: &RecordBatch) -> bool {
+    rows(runs).iter().max_by_key(|run| run.ended_at).is_some_and(|run| !is_good(run))
 }
 
 fn rows(runs: &RecordBatch) -> Vec<RunRow<'_>> {

@@ -6,7 +6,7 @@ use clap::Command;
 
 /// Commands by what one wants, in the order of a first day. Others are in the last group.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Collect", &["etl", "schedule", "agents", "sources", "doctor"]),
+    ("Collect", &["etl", "schedule", "status", "agents", "sources", "doctor"]),
     ("Ask", &["query", "detect", "show", "search", "sql", "schema", "report"]),
     ("Share", &["upload", "verify"]),
     ("More", &["demo", "config", "completions", "man"]),
@@ -150,13 +150,14 @@ Examples:
   llrem detect --since 7d --project website
   llrem detect tool_retry_loops cache_misses --min-cost 0.10
   llrem detect error_cascades --param min_run=5
-  llrem detect --fail-on high --quiet  every night: exit code 4
+  llrem detect --since 1d --new --fail-on high  every night: exit code 4
   llrem detect --explain cache_misses  what it looks for
   llrem sql \"select detector, count(*) from findings group by detector\"
 
 Findings count each dollar of a session once: a response that several findings list counts for the one that \
 wastes most of it. `alone_cost_usd` holds the waste of a finding when looked at alone. `basis` says whether the \
-waste is measured (the cost of responses) or estimated. Detectors that `llrem query` lists as off \
+waste is measured (the cost of responses) or estimated. `--new` reports a finding once, and again if it becomes more severe. Findings count as reported once they are \
+printed; the lake keeps which. Detectors that `llrem query` lists as off \
 (`overqualified_model`) run only when you name them. To add your own detectors, put SQL files into a folder \
 `detectors` in one of the `query_folders` of the configuration.";
 
@@ -258,6 +259,58 @@ Examples:
 
 Prints one row for each problem; the exit code is 1 if there is any. `_llrem/lock` is not checked, because \
 nothing depends on its content.";
+
+/// `llrem status --help`
+pub(super) const STATUS: &str = "\
+Examples:
+  llrem status
+  llrem status --line   $4.12 today, as of 13:40
+  llrem status -f json
+
+`+` means at least: a response has no known price. `as of` is the end of the last `llrem etl`; what came later is \
+not known. If there was none today, today's cost is unknown.";
+
+/// `llrem doctor --help`
+pub(super) const DOCTOR: &str = "\
+Examples:
+  llrem doctor
+  llrem doctor -f json
+
+Checks the last run, the schedule, what the agents will delete, transcripts that were deleted before llrem could \
+read them, prices, versions of agents, and the lake. The exit code is 1 if there is a problem (✗); warnings (!) do \
+not change it.";
+
+/// `llrem schedule --help`
+pub(super) const SCHEDULE: &str = "\
+Examples:
+  llrem schedule install                      every night at 03:00
+  llrem schedule install --at 22:30
+  llrem schedule install --upload s3://team-lake/llrem
+  llrem schedule install --report ~/llrem.html
+  llrem schedule status                       last and next run
+  llrem schedule print --by cron              only show it
+  llrem schedule run                          run it now
+  llrem schedule remove
+
+The scheduler is a timer of systemd, or else cron; launchd on macOS; the Task Scheduler on Windows. A missed night \
+is made up for: cron starts the job every hour, and it ends at once unless it is due. Each run is `llrem etl --wait \
+5m`, then `upload` and `report` if they are wanted; a failure ends it. The job has the lake and the configuration of \
+this call, and the variables of this shell that say where agents keep their sessions, but no credentials. `status` \
+ends with 1 if nothing is scheduled.";
+
+/// `llrem demo --help`
+pub(super) const DEMO: &str = "\
+Examples:
+  llrem demo                   a lake next to your own
+  llrem demo --lake demo.lake  elsewhere
+  llrem --lake ~/.local/share/llrem/demo detect
+
+The sessions are of Claude Code, Codex and pi, over two months until today, with findings of most detectors. Without \
+a lake of your own, `llrem` alone shows the demo. In a pipe, the command prints the lake's folder: after export \
+LLREM_LAKE=\"$(llrem demo)\", every command of the shell reads it.
+
+The lake is made anew if it is of another day, and only in an empty folder or in place of a demo: LLREM_LAKE and \
+the configuration do not count. `llrem etl` does not write to it.";
 
 /// `llrem completions --help`
 pub(super) const COMPLETIONS: &str = "\

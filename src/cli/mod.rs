@@ -4,7 +4,9 @@ mod agents;
 pub mod args;
 mod completions;
 mod config;
+mod demo;
 mod detect;
+mod doctor;
 mod etl;
 mod freshness;
 mod help;
@@ -15,6 +17,7 @@ mod overview;
 mod query;
 mod report;
 mod runner;
+mod schedule;
 mod schema;
 mod search;
 mod session;
@@ -23,6 +26,7 @@ mod shell;
 mod show;
 mod sources;
 mod sql;
+mod status;
 mod upload;
 mod verify;
 pub mod when;
@@ -104,6 +108,10 @@ fn run(typed: Cli, style: Style) -> Result<()> {
         Command::Upload(typed) => upload::run(&settings, &typed),
         Command::Report(typed) => report::run(&settings, &typed),
         Command::Verify(typed) => verify::run(&settings, &typed),
+        Command::Status(typed) => status::run(&settings, &typed),
+        Command::Doctor => doctor::run(&settings),
+        Command::Schedule(typed) => schedule::run(&settings, &typed),
+        Command::Demo => demo::run(&settings),
         Command::Completions(typed) => completions::run(&settings, &typed),
         Command::Man => man::run(&settings),
     }

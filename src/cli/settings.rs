@@ -11,6 +11,7 @@ use super::args::{self, Global};
 use super::config::{Config, Rows};
 use super::output::{Bar, Format, Limit, OutputSettings, Printer, RowLimit, Style};
 use super::when::Clock;
+use crate::demo;
 use crate::environment;
 use crate::etl;
 use crate::lake::{AnyLake, Lake, RemoteLake};
@@ -26,6 +27,10 @@ use crate::{Error, Result};
 #[derive(Debug)]
 pub struct Settings {
     lake: LakePlace,
+    /// The lake as typed, without environment and configuration.
+    typed_lake: Option<String>,
+    /// True if the lake was typed, or is set in the environment or configuration.
+    names_lake: bool,
     /// Clock and time zone of this call.
     pub clock: Clock,
     /// Destination and format of results.
@@ -41,6 +46,9 @@ pub struct Settings {
     /// The cluster for queries.
     pub scheduler: Option<Scheduler>,
     config: Config,
+    /// The configuration file and the time zone, if they were named on the command line or in the environment.
+    named_config: Option<PathBuf>,
+    named_zone: Option<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -72,8 +80,11 @@ impl Settings {
         };
         let zone = zone(global.timezone.as_deref().or(config.timezone.as_deref()))?;
         let printer = Printer::new(global.quiet, global.verbose, !global.no_progress, style);
+        let named = global.lake.as_deref().or(config.lake.as_deref()).filter(|named| !named.is_empty());
         let settings = Self {
-            lake: lake_place(global.lake.as_deref().or(config.lake.as_deref()))?,
+            lake: lake_place(named)?,
+            typed_lake: global.lake.clone().filter(|_| global.lake_is_typed),
+            names_lake: named.is_some(),
             clock: Clock::system(zone),
             output: OutputSettings { format, path: global.output, zone, safe_csv: global.safe_csv, printer },
             format_as_file,
@@ -82,6 +93,8 @@ impl Settings {
             progress: printer.bar(),
             scheduler: scheduler.map(typed_scheduler).transpose()?,
             config,
+            named_config: global.config,
+            named_zone: global.timezone,
         };
         settings.printer.detail(|| format!("time zone: {zone}"));
         settings.printer.detail(|| format!("lake: {}", settings.lake));
@@ -131,6 +144,32 @@ impl Settings {
         }
     }
 
+    /// Returns the folder for the demo's lake: the typed one, or one next to the usual lake. It is never the user's own
+    /// lake, so environment and configuration do not count.
+    pub fn demo_folder(&self) -> Result<PathBuf> {
+        let place = match &self.typed_lake {
+            Some(typed) => lake_place(Some(typed))?,
+            None => in_data_folder("demo"),
+        };
+        match place {
+            LakePlace::Folder(path) => Ok(path),
+            _ => Err(Error::Usage("the demo's lake is a local folder; name one with --lake DIR".to_owned())),
+        }
+    }
+
+    /// Returns the demo's lake if it is the only one: no other is named, and the usual place has none.
+    pub fn demo_instead(&self) -> Option<PathBuf> {
+        let folder = self.demo_folder().ok().filter(|_| !self.names_lake)?;
+        demo::is_demo(&folder).then_some(folder)
+    }
+
+    /// Fails if the lake is the demo's, which is never mixed with real sessions.
+    pub fn refuse_demo(&self) -> Result<()> {
+        let path = self.lake_folder()?;
+        let reason = "it is the demo's, which holds invented sessions";
+        if demo::is_demo(path) { Err(Error::OthersLake { path: path.to_owned(), reason }) } else { Ok(()) }
+    }
+
     /// Opens the lake. A remote one is not contacted before the first query.
     pub fn open_lake(&self) -> Result<AnyLake> {
         if let LakePlace::Remote(url) = &self.lake {
@@ -144,6 +183,23 @@ impl Settings {
             }
             opened => opened.map(|lake| AnyLake::Local(lake.with_cache(cache_folder()))),
         }
+    }
+
+    /// Returns the global options that another call needs to work on the same lake in the same way.
+    pub fn repeated(&self) -> Result<Vec<String>> {
+        let text = |path: &Path| {
+            let path = std::path::absolute(path).map_err(Error::io("read", path))?;
+            let text = path.to_str().map(str::to_owned);
+            text.ok_or_else(|| Error::Usage(format!("`{}` is not UTF-8", path.display())))
+        };
+        let mut repeated = vec!["--lake".to_owned(), text(self.lake_folder()?)?];
+        if let Some(path) = &self.named_config {
+            repeated.extend(["--config".to_owned(), text(path)?]);
+        }
+        if let Some(zone) = &self.named_zone {
+            repeated.extend(["--timezone".to_owned(), zone.clone()]);
+        }
+        Ok(repeated)
     }
 
     /// Returns folders with the user's own queries.
@@ -168,16 +224,11 @@ impl Settings {
 
     /// Returns the history file of `llrem sql`, or `None` if it is off or its folder is unknown.
     pub fn history(&self) -> Option<PathBuf> {
-        use etcetera::BaseStrategy;
         let named = environment::value(environment::HISTORY).map(PathBuf::from).or_else(|| self.config.history.clone());
         match named {
             Some(path) if path.as_os_str() == "off" => None,
             Some(path) => Some(path),
-            None => {
-                let places = etcetera::choose_base_strategy().ok()?;
-                let folder = places.state_dir().unwrap_or_else(|| places.data_dir());
-                Some(folder.join("llrem").join("history"))
-            }
+            None => Some(state_folder()?.join("history")),
         }
     }
 
@@ -259,16 +310,32 @@ fn typed_scheduler(url: &str) -> Result<Scheduler> {
 }
 
 fn lake_place(named: Option<&str>) -> Result<LakePlace> {
-    use etcetera::BaseStrategy;
-    let Some(named) = named.filter(|named| !named.is_empty()) else {
-        let usual = etcetera::choose_base_strategy().map(|strategy| strategy.data_dir().join("llrem").join("lake"));
-        return Ok(usual.map_or(LakePlace::Nowhere, LakePlace::Folder));
-    };
+    let Some(named) = named else { return Ok(in_data_folder("lake")) };
     match named.split_once("://") {
         Some(("file", _)) => file_url_path(named).map(LakePlace::Folder),
         Some(_) => Ok(LakePlace::Remote(named.to_owned())),
         None => Ok(LakePlace::Folder(PathBuf::from(named))),
     }
+}
+
+/// Returns a folder below llrem's own in the platform's folder for data.
+fn in_data_folder(name: &str) -> LakePlace {
+    use etcetera::BaseStrategy;
+    let usual = etcetera::choose_base_strategy().map(|strategy| strategy.data_dir().join("llrem").join(name));
+    usual.map_or(LakePlace::Nowhere, LakePlace::Folder)
+}
+
+/// Returns the clock as the system's scheduler reads it. The time is taken anew.
+pub fn system_clock() -> Clock {
+    Clock::system(local_zone().unwrap_or(Tz::UTC))
+}
+
+/// Returns the folder for state that is not in the lake, or `None` if the home folder is unknown.
+pub fn state_folder() -> Option<PathBuf> {
+    use etcetera::BaseStrategy;
+    let places = etcetera::choose_base_strategy().ok()?;
+    let folder = places.state_dir().unwrap_or_else(|| places.data_dir());
+    Some(folder.join("llrem"))
 }
 
 /// Returns the folder for caches, or `None` if the home folder is unknown.

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
+use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use rayon::prelude::*;
@@ -16,6 +17,7 @@ use crate::lake::claims;
 use crate::lake::commit::{self, MARK, Step};
 use crate::lake::fs;
 use crate::lake::layout::{Layout, PartName};
+use crate::lake::lock::Lock;
 use crate::lake::manifest::{FileEntry, Manifest, PartEntry, SessionEntry};
 use crate::lake::part::{self, PartWriter};
 use crate::lake::syncer::Syncer;
@@ -35,6 +37,18 @@ impl FoldLimits {
     pub(super) const AT_FIRST: Self = Self { weight: PART_WEIGHT, sessions: PART_SOURCES };
     /// The limits in all other runs.
     pub(super) const LATER: Self = Self { weight: 4 * PART_WEIGHT, sessions: 4 * PART_SOURCES };
+}
+
+/// Folds all months of a lake, also the current one. Later runs would have to write large files anew; a lake that
+/// nothing is added to has only fewer files to open.
+pub(crate) fn fold_all(lake: &Path) -> Result<()> {
+    let layout = Layout::new(lake);
+    let _lock = Lock::take(&layout, Duration::ZERO)?;
+    let Some(mut manifest) = Manifest::load(&layout)? else { return Ok(()) };
+    fs::make_folder(&layout.staging())?;
+    // No session is of the month of this moment.
+    fold(&layout, &mut manifest, 0, &FoldLimits::LATER)?;
+    fs::remove_folder(&layout.staging())
 }
 
 /// Folds what can be folded, and commits it.

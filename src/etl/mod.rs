@@ -43,7 +43,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use crate::extract::Content;
 pub use crate::progress::{Progress, Silent};
+pub(crate) use fold::fold_all;
 pub use options::{AgentSummary, Options, Summary};
+pub(crate) use room::free_bytes;
 pub use run::run;
 
 use crate::error::{Error, Result};

@@ -38,7 +38,7 @@ fn staged_bytes(folder: &Path) -> u64 {
 }
 
 /// Returns the free space on a folder's disk. Bytes.
-fn free_bytes(folder: &Path) -> Option<u64> {
+pub(crate) fn free_bytes(folder: &Path) -> Option<u64> {
     #[cfg(unix)]
     {
         let disk = rustix::fs::statvfs(folder).ok()?;

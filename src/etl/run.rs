@@ -84,6 +84,7 @@ fn end_record(record: &mut RunRecord, options: &Options, error: Option<&Error>) 
     }
     if let Some(error) = error {
         record.exit_code = i64::from(error.exit_code());
+        record.lake_bytes = None;
         record.error = Some(shown::with_urls(&error.to_string()).into_owned());
     }
 }
@@ -133,6 +134,7 @@ fn run_pass(run: Run<'_>, mut manifest: Manifest, record: &mut RunRecord) -> Res
         read_and_commit(run, manifest, &mut plan, &damaged, own_prices, record)?
     } else {
         fold(run.layout, &mut manifest, run.now, &FoldLimits::LATER)?;
+        record.lake_bytes = Some(size(&manifest));
         report::summary(run, &plan, &[], &manifest, &report::known_bad(run, &manifest))
     };
     let damaged_files = damaged.paths.len() as u64;
@@ -164,6 +166,7 @@ fn read_and_commit(
     commit::commit(run.layout, syncer, finished.steps, &finished.manifest)?;
     report::count_problems(record, &finished.reads);
     tidy(run.layout, &mut finished.manifest, run.now, limits).map_err(Error::after_commit(run.layout.root()))?;
+    record.lake_bytes = Some(size(&finished.manifest));
     let mut summary = report::summary(run, plan, &finished.reads, &finished.manifest, &known_bad);
     finished.written.add_to(&mut summary);
     summary.bytes_read = bytes_read;
@@ -176,6 +179,11 @@ fn tidy(layout: &Layout, manifest: &mut Manifest, now: i64, limits: &FoldLimits)
     fs::make_folder(&layout.staging())?;
     fold(layout, manifest, now, limits)?;
     fs::remove_folder(&layout.staging())
+}
+
+/// Returns the size of the data files. Bytes.
+fn size(manifest: &Manifest) -> i64 {
+    i64::try_from(manifest.files().map(|file| file.bytes).sum::<u64>()).unwrap_or(i64::MAX)
 }
 
 fn count(number: usize) -> i64 {

@@ -91,9 +91,9 @@ pub(crate) fn sync(file: &File, path: &Path) -> Result<()> {
     probe::around(|| file.sync_data()).map_err(Error::io("sync", path))
 }
 
-/// Syncs the names in a folder to disk.
+/// Syncs the names in a folder to disk. Windows opens no folder, and its file system keeps a journal of names.
 pub(crate) fn sync_folder(path: &Path) -> Result<()> {
-    probe::around(|| File::open(path)?.sync_all()).map_err(Error::io("sync", path))
+    probe::around(|| if cfg!(windows) { Ok(()) } else { File::open(path)?.sync_all() }).map_err(Error::io("sync", path))
 }
 
 /// Writes a whole file and syncs it to disk.
@@ -164,6 +164,15 @@ pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>> {
 /// Reads at most this many bytes of a file. Returns `None` if it does not exist.
 pub(crate) fn read_start(path: &Path, most: u64) -> Result<Option<Vec<u8>>> {
     read_by(path, |file, bytes| file.take(most).read_to_end(bytes))
+}
+
+/// Reads at most this many bytes at the end of a file. Returns `None` if it does not exist.
+pub(crate) fn read_end(path: &Path, most: u64) -> Result<Option<Vec<u8>>> {
+    read_by(path, |file, bytes| {
+        let length = file.seek(SeekFrom::End(0))?;
+        file.seek(SeekFrom::Start(length.saturating_sub(most)))?;
+        file.read_to_end(bytes)
+    })
 }
 
 fn read_by(path: &Path, read: impl FnOnce(&mut File, &mut Vec<u8>) -> io::Result<usize>) -> Result<Option<Vec<u8>>> {

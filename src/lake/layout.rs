@@ -70,6 +70,21 @@ impl Layout {
         self.state().join("suspects")
     }
 
+    /// Returns the file that marks the lake of `llrem demo`, and says for which day it was made.
+    pub(crate) fn demo(&self) -> PathBuf {
+        self.state().join("demo")
+    }
+
+    /// Returns the file with the findings that `detect --new` has reported.
+    pub(crate) fn reported(&self) -> PathBuf {
+        self.state().join("reported")
+    }
+
+    /// Returns the lock file of `detect --new`.
+    pub(crate) fn reported_lock(&self) -> PathBuf {
+        self.state().join("reported-lock")
+    }
+
     /// Returns the lock file of uploads.
     pub(crate) fn upload_lock(&self) -> PathBuf {
         self.state().join("upload-lock")

@@ -21,6 +21,9 @@ impl Drop for Lock {
     }
 }
 
+/// Time that another `detect --new` may take to print.
+const PATIENCE: Duration = Duration::from_secs(60);
+
 /// Interval at which a held lock is tried again.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -35,6 +38,12 @@ impl Lock {
     pub(crate) fn take_for_upload(layout: &Layout) -> Result<Self> {
         let uploading = |holder| Error::Uploading { path: layout.root().to_owned(), holder };
         Self::take_at(&layout.upload_lock(), Duration::ZERO, uploading)
+    }
+
+    /// Takes the lock for reporting new findings, waiting until others have printed theirs.
+    pub(crate) fn take_for_report(layout: &Layout) -> Result<Self> {
+        let reporting = |holder| Error::Reporting { path: layout.root().to_owned(), holder };
+        Self::take_at(&layout.reported_lock(), PATIENCE, reporting)
     }
 
     fn take_at(path: &Path, wait: Duration, held: impl Fn(String) -> Error) -> Result<Self> {

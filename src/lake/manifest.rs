@@ -204,6 +204,11 @@ impl Manifest {
         those.map(|(name, entry)| (name.as_str(), entry)).filter(|(_, entry)| entry.section.is_some())
     }
 
+    /// Returns the data files.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &FileEntry> {
+        self.parts.values().flat_map(|part| part.files.iter().flatten())
+    }
+
     /// Returns an identity of the lake that does not depend on its path, and does not reveal the key that it is
     /// computed from.
     pub(crate) fn id(&self) -> [u8; 16] {

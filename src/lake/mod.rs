@@ -12,6 +12,8 @@ pub(crate) mod lock;
 pub(crate) mod manifest;
 pub(crate) mod part;
 mod remote;
+mod reported;
+mod spent;
 mod state;
 pub(crate) mod stored;
 pub(crate) mod suspects;
@@ -19,6 +21,8 @@ pub(crate) mod syncer;
 pub(crate) mod table_writer;
 mod verify;
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
@@ -32,6 +36,8 @@ pub use any::AnyLake;
 #[doc(hidden)]
 pub use part::PartWriter;
 pub use remote::RemoteLake;
+pub use reported::Reported;
+pub use spent::Spent;
 pub use state::RunRecord;
 pub(crate) use state::{append_run, last_run};
 pub use syncer::Syncer;
@@ -96,6 +102,27 @@ impl Lake {
     /// Returns every run, in the schema of `tables::RUNS`.
     pub fn runs(&self) -> Result<RecordBatch> {
         state::runs(&self.layout)
+    }
+
+    /// Returns the last runs, in the schema of `tables::RUNS`: fewer than [`Self::runs`], and sooner.
+    pub fn recent_runs(&self) -> Result<RecordBatch> {
+        state::recent_runs(&self.layout)
+    }
+
+    /// Returns what the responses of a time cost, by agent. Microseconds since 1970.
+    pub fn spent(&self, time: Range<i64>) -> Result<BTreeMap<String, Spent>> {
+        spent::spent(&self.layout, time)
+    }
+
+    /// Returns the findings that `llrem detect --new` has reported, and keeps others from reporting meanwhile.
+    pub fn reported(&self) -> Result<Reported> {
+        Reported::open(&self.layout)
+    }
+
+    /// Returns the number and size of the data files. Bytes.
+    pub fn size(&self) -> Result<(u64, u64)> {
+        let manifest = self.manifest()?;
+        Ok((manifest.files().count() as u64, manifest.files().map(|file| file.bytes).sum()))
     }
 
     /// Checks the lake against its manifest and its own rules, with `read_data` every byte of it. Returns the problems.

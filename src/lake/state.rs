@@ -124,6 +124,8 @@ pub struct RunRecord {
     pub error: Option<String>,
     /// Version of llrem.
     pub llrem_version: String,
+    /// Size of the lake's data files after the run, if it succeeded. Bytes.
+    pub lake_bytes: Option<i64>,
 }
 
 /// Start of the checksum, which ends a line.
@@ -193,7 +195,19 @@ fn has_an_end(line: &[u8]) -> bool {
 }
 
 pub(super) fn runs(layout: &Layout) -> Result<RecordBatch> {
-    let bytes = fs::read(&layout.runs())?.unwrap_or_default();
+    rows_of(&fs::read(&layout.runs())?.unwrap_or_default())
+}
+
+/// End of the record that holds the last runs, some dozens. Bytes.
+const RECENT: u64 = 32 << 10;
+
+/// Returns the last runs. The whole record of a lake that is fed after each session takes longer to read.
+pub(super) fn recent_runs(layout: &Layout) -> Result<RecordBatch> {
+    rows_of(&fs::read_end(&layout.runs(), RECENT)?.unwrap_or_default())
+}
+
+/// Reads the lines of a record, as far as they are whole.
+fn rows_of(bytes: &[u8]) -> Result<RecordBatch> {
     let mut rows = Runs::default();
     for run in bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<RunRecord>(line).ok()) {
         let [sessions, messages, tool_calls, usage] = run.rows;
@@ -214,6 +228,7 @@ pub(super) fn runs(layout: &Layout) -> Result<RecordBatch> {
             exit_code: run.exit_code,
             error: run.error.as_deref(),
             llrem_version: &run.llrem_version,
+            lake_bytes: run.lake_bytes,
         });
     }
     Ok(rows.finish()?)

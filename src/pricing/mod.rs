@@ -118,6 +118,12 @@ pub(crate) fn fingerprint(own: Option<&str>) -> String {
     format!("{:016x}", hasher.digest())
 }
 
+/// Returns the day of the bundled prices.
+pub fn bundled_day() -> Option<NaiveDate> {
+    let head = table::BUNDLED.lines().next()?;
+    head.split_once("\"date\":\"")?.1.split_once('"')?.0.parse().ok()
+}
+
 impl PriceTable {
     /// Returns the bundled table. It is indexed once; every further call copies it.
     pub fn bundled() -> Self {

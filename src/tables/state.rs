@@ -80,6 +80,8 @@ state_table! {
         error: Opt<Str>,
         /// Version of llrem.
         llrem_version: Str,
+        /// Size of the lake's data files after the run; null if an earlier version ran, or if the run failed. Bytes.
+        lake_bytes: Opt<I64>,
     }
 }
 

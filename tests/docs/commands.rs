@@ -15,6 +15,10 @@ const SESSION: &str = r#"
 {"type":"assistant","uuid":"a1","parentUuid":"u1","sessionId":"53ea1606-0000-4000-8000-000000000001","cwd":"/home/ada/website","timestamp":"2026-03-04T10:00:09Z","requestId":"r1","message":{"id":"m1","role":"assistant","model":"claude-sonnet-4-5","content":[{"type":"text","text":"Done."}],"usage":{"input_tokens":10,"output_tokens":20}}}
 "#;
 
+/// A crontab in the home folder.
+const CRONTAB: &str = r#"if [ "$1" = -l ]; then cat "$HOME/crontab" 2>/dev/null || { echo "no crontab for ada" >&2; exit 1; }
+else cat > "$HOME/crontab"; fi"#;
+
 /// The text of all blocks in a language.
 fn blocks<'t>(text: &'t str, language: &str) -> Vec<&'t str> {
     let begin = format!("\n```{language}\n");
@@ -36,6 +40,11 @@ fn home() -> tempfile::TempDir {
     let duckdb = bin.join("duckdb");
     fs::write(&duckdb, format!("#!/bin/sh\nexec {} \"$@\"\n", words.join(" "))).unwrap();
     fs::set_permissions(&duckdb, fs::Permissions::from_mode(0o755)).unwrap();
+    // Nothing is scheduled on the machine that runs the tests.
+    for (name, script) in [("systemctl", "exit 1"), ("crontab", CRONTAB)] {
+        fs::write(bin.join(name), format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(bin.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
     home
 }
 

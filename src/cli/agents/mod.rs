@@ -45,7 +45,12 @@ pub(super) fn found(settings: &Settings) -> Result<Vec<Seen>> {
 /// Returns which transcripts agents will delete soon, and whether the lake has them.
 pub(super) fn deleted_soon(settings: &Settings) -> Result<Option<String>> {
     let seen = found(settings)?;
-    Ok(screen::deleted_soon(&seen, missing(settings, &seen)))
+    Ok(soon(&seen, missing(settings, &seen)))
+}
+
+/// Returns which transcripts agents will delete soon. The lake lacks so many of them.
+pub(super) fn soon(seen: &[Seen], missing: usize) -> Option<String> {
+    screen::deleted_soon(seen, missing)
 }
 
 /// Returns what each agent has.
@@ -82,6 +87,8 @@ pub(super) struct Seen {
     pub(super) bytes: i64,
     /// Paths and sizes of what will be deleted soon; `None` if the agent keeps its sessions.
     expiring: Option<Vec<(PathBuf, u64)>>,
+    /// Whole days until the agent deletes the first of its sources; 0 if it may do so now.
+    pub(super) days_left: Option<u64>,
     /// Where its sources are.
     paths: Vec<PathBuf>,
 }
@@ -89,7 +96,8 @@ pub(super) struct Seen {
 impl Seen {
     fn of(about: &'static About, retention_days: Option<u32>, found: Found, now: SystemTime) -> Self {
         let expiring = retention_days.map(|_| Vec::new());
-        let mut seen = Self { about, retention_days, sources: 0, bytes: 0, expiring, paths: Vec::new() };
+        let mut seen =
+            Self { about, retention_days, sources: 0, bytes: 0, expiring, days_left: None, paths: Vec::new() };
         for path in found.sources.into_iter().map(|source| source.path) {
             let Ok(file) = std::fs::metadata(&path) else { continue };
             seen.sources += 1;
@@ -97,6 +105,8 @@ impl Seen {
             let modified = file.modified().unwrap_or(now);
             if let (Some(days), Some(expiring)) = (retention_days, &mut seen.expiring) {
                 let end = modified + Duration::from_secs(u64::from(days) * DAY);
+                let left = end.duration_since(now).map_or(0, |left| left.as_secs() / DAY);
+                seen.days_left = Some(seen.days_left.map_or(left, |least| least.min(left)));
                 if end <= now + SOON {
                     expiring.push((path.clone(), file.len()));
                 }
@@ -142,7 +152,7 @@ impl Seen {
 }
 
 /// Returns how many of the files that will be deleted soon the lake has not read as they are.
-fn missing(settings: &Settings, seen: &[Seen]) -> usize {
+pub(super) fn missing(settings: &Settings, seen: &[Seen]) -> usize {
     let expiring = || seen.iter().filter_map(|agent| agent.expiring.as_ref()).flatten();
     let Ok(AnyLake::Local(lake)) = settings.open_lake() else { return expiring().count() };
     let Ok(sources) = lake.sources() else { return expiring().count() };

@@ -1,5 +1,6 @@
 //! `llrem detect`: lists the findings of detectors.
 
+mod fresh;
 mod screen;
 mod summary;
 
@@ -19,6 +20,7 @@ use crate::query::findings::{Detector, Detectors};
 use crate::query::short_id::KnownSession;
 use crate::tables::{FINDINGS, FindingColumns, FindingRow, Severity};
 use crate::{Error, Result};
+use fresh::Fresh;
 use screen::Screen;
 pub(super) use summary::{Spent, Summary, float};
 
@@ -46,16 +48,25 @@ pub(super) fn run(settings: &Settings, typed: &Detect) -> Result<()> {
     let period = period(settings, &given)?;
     let findings = within(&period, &runner.rows(&all())?)?;
     let findings = wanted(&findings, typed, session)?;
+    let mut fresh = if typed.new { Some(Fresh::of(settings, &lake)?) } else { None };
+    let findings = match &mut fresh {
+        Some(fresh) => fresh.only_new(&findings)?,
+        None => findings,
+    };
     let found: Vec<FindingRow<'_>> = rows(&findings).collect();
     let spent = Spent::read(settings, &mut runner, &given, session)?;
-    let summary = Summary::of(&found, &ids, &period, spent);
+    let summary = Summary::of(&found, &ids, &period, spent, typed.new);
+    let mut printed = found.len();
     if output.is_table() {
         let limit = typed.limit.or_else(|| (!output.is_on_terminal()).then_some(Limit::OFF));
         Screen { settings, chosen: &chosen, ids: &ids, found: &found, limit }.print(&summary)?;
     } else {
-        let most = typed.limit.unwrap_or(Limit::OFF).rows().min(findings.num_rows());
-        output.print(&findings.slice(0, most))?;
+        printed = typed.limit.unwrap_or(Limit::OFF).rows().min(findings.num_rows());
+        output.print(&findings.slice(0, printed))?;
         settings.printer.say(&summary.sentence());
+    }
+    if let Some(fresh) = &mut fresh {
+        fresh.note(printed)?;
     }
     match typed.fail_on.map(|level| found.iter().filter(|finding| severity(finding) >= Some(level)).count()) {
         Some(count) if count > 0 => Err(Error::Found { count }),

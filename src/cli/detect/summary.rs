@@ -89,11 +89,19 @@ pub(in crate::cli) struct Summary {
     estimated: f64,
     spent: Spent,
     when: String,
+    /// True if only new findings count.
+    is_new: bool,
 }
 
 impl Summary {
     /// Adds up findings. The findings of subagents are of the session that started them.
-    pub(in crate::cli) fn of(found: &[FindingRow<'_>], ids: &SessionIds, period: &Period, spent: Spent) -> Self {
+    pub(in crate::cli) fn of(
+        found: &[FindingRow<'_>],
+        ids: &SessionIds,
+        period: &Period,
+        spent: Spent,
+        is_new: bool,
+    ) -> Self {
         let key =
             |session: &'_ KnownSession| (session.machine.clone(), session.agent.clone(), session.session_id.clone());
         let roots: BTreeMap<_, &str> = ids.all().iter().map(|it| (key(it), it.root_session_id.as_str())).collect();
@@ -111,6 +119,7 @@ impl Summary {
             estimated: sum(Basis::Estimated),
             spent,
             when: if period.is_open() { String::new() } else { format!(" {}", period.in_words()) },
+            is_new,
         }
     }
 
@@ -119,9 +128,11 @@ impl Summary {
         let when = &self.when;
         let sessions = |count: usize| plural(u64::try_from(count).unwrap_or(u64::MAX), "session");
         if self.findings == 0 {
-            return format!("No waste found in {}{when}", plural(self.spent.sessions, "session"));
+            let waste = if self.is_new { "new waste" } else { "waste" };
+            return format!("No {waste} found in {}{when}", plural(self.spent.sessions, "session"));
         }
-        let findings = plural(u64::try_from(self.findings).unwrap_or(u64::MAX), "finding");
+        let what = if self.is_new { "new finding" } else { "finding" };
+        let findings = plural(u64::try_from(self.findings).unwrap_or(u64::MAX), what);
         let findings = format!("{findings} in {}{when}", sessions(self.sessions));
         let wasted = self.measured + self.estimated;
         if wasted <= 0.0 {

@@ -19,6 +19,7 @@ pub(super) use summary::nothing_found;
 /// Runs the command.
 pub(super) fn run(settings: &Settings, typed: Etl) -> Result<()> {
     let options = settings.etl_options(typed)?;
+    settings.refuse_demo()?;
     let before = if options.dry_run || settings.printer.is_quiet() { None } else { held(settings) };
     let outcome = etl::run(&options, &settings.progress);
     settings.progress.finish();

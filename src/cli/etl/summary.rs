@@ -317,6 +317,7 @@ pub(in crate::cli) fn nothing_found(options: &Options, look: Look) -> String {
         ("llrem etl --source AGENT=PATH", "a file or folder of one agent"),
         ("project_roots = [\"~/repos\"]", "in the config file: where aider was used"),
         ("llrem agents --all", "every place that was looked in"),
+        ("llrem demo", "a lake of invented sessions, to look around"),
     ];
     let head = look.prose("No agent's sessions were found.");
     format!("{head}\n{}\nIf they are elsewhere:\n{}", look.prose(&looked), look.commands(&ways))

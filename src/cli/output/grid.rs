@@ -11,6 +11,9 @@ use crate::shown::width::{PROSE, cut, width, wrap, wrap_cell, wrap_name};
 /// Columns between two columns.
 pub(super) const GAP: usize = 2;
 
+/// Fewest columns of a text next to a head, however narrow the terminal is.
+const LEAST_PROSE: usize = 20;
+
 /// Fewest and most columns of a bar.
 const BAR: std::ops::RangeInclusive<usize> = 8..=24;
 
@@ -84,6 +87,14 @@ impl Look {
     /// Returns a sentence in lines that fit.
     pub fn prose(self, text: &str) -> String {
         wrap(text, self.prose_columns(), 0) + "\n"
+    }
+
+    /// Returns a head of some columns, and a text that wraps next to it.
+    pub fn next_to(self, head: &str, columns: usize, text: &str) -> String {
+        let text = wrap(text, self.prose_columns().saturating_sub(columns).max(LEAST_PROSE), 0);
+        let mut lines = text.lines();
+        let first = format!("{head}{}\n", lines.next().unwrap_or_default());
+        first + &lines.map(|line| format!("{:columns$}{line}\n", "")).collect::<String>()
     }
 
     /// Returns commands, and what each is for, in two columns.

@@ -59,6 +59,7 @@ pub(super) fn print(settings: &Settings) -> Result<()> {
         grid.draw(look).text,
         look.prose("Read them into a lake; nothing leaves this machine:"),
         format!("  {}\n", look.paint.bold("llrem etl")),
+        look.prose("To look around first: llrem\u{a0}demo makes a lake of invented sessions."),
     ];
     output::drawn(&settings.output, &text.join("\n"))
 }

@@ -8,9 +8,9 @@ use super::figures::{Of, Sums};
 use super::periods::Span;
 use crate::Result;
 use crate::lake::AnyLake;
-use crate::shown::one_line;
 use crate::shown::value::{self, plural, share, usd_in_words};
 use crate::shown::width::width;
+use crate::shown::{in_home, one_line};
 
 /// Agents and projects that are named.
 const MOST: usize = 5;
@@ -39,9 +39,20 @@ impl Overview<'_> {
         parts.push(asking);
         parts.push(look.paint.dim_lines(&look.prose(&self.all_time())));
         let wasted = self.figures.sums(&self.lately, &Of::All).findings > 0;
-        parts.push(look.commands(if wasted { &NEXT } else { &NEXT[1..] }));
+        parts.push(self.next(if wasted { &NEXT } else { &NEXT[1..] }, look));
         parts.retain(|part| !part.is_empty());
         output::drawn(&self.settings.output, &parts.join("\n"))
+    }
+
+    /// Returns what to ask next. Commands do not look into the demo's lake by themselves.
+    fn next(&self, commands: &[(&str, &str)], look: Look) -> String {
+        let lake = self.demo.as_ref().map(|folder| one_line(&in_home(&folder.to_string_lossy())));
+        let typed = |command: &str| match &lake {
+            Some(lake) => command.replacen("llrem", &format!("llrem --lake {lake}"), 1),
+            None => command.to_owned(),
+        };
+        let typed: Vec<(String, &str)> = commands.iter().map(|(command, what)| (typed(command), *what)).collect();
+        look.commands(&typed.iter().map(|(command, what)| (command.as_str(), *what)).collect::<Vec<_>>())
     }
 
     /// Returns the moment, and when the lake was fed. A lake that is not fresh has been named above.
