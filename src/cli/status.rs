@@ -15,6 +15,9 @@ use crate::Result;
 use crate::lake::{Lake, Spent};
 use crate::shown::value::{self, usd_in_words};
 
+/// Columns of a label.
+const LABEL: usize = 10;
+
 /// Runs the command.
 pub(super) fn run(settings: &Settings, typed: &Status) -> Result<()> {
     let output = Output::new(&settings.output, Format::Table)?;
@@ -79,8 +82,9 @@ impl<'a> Today<'a> {
         let next = schedule::known().filter(|known| known.is_active).and_then(|known| known.at?.next(&system_clock()));
         let mut lines = vec![("Today", cost + &agents), ("Last etl", last)];
         lines.extend(next.map(|next| ("Next etl", moment_in_words(next, clock))));
-        let lines: String =
-            lines.iter().map(|(name, text)| format!("{}{text}\n", look.paint.dim(&format!("{name:10}")))).collect();
+        let labelled =
+            |(name, text): &(&str, String)| look.next_to(&look.paint.dim(&format!("{name:LABEL$}")), LABEL, text);
+        let lines: String = lines.iter().map(labelled).collect();
         let warning =
             self.warning.as_ref().map(|text| format!("\n{}\n", look.paint.yellow(look.prose(text).trim_end())));
         lines + &warning.unwrap_or_default()

@@ -170,10 +170,10 @@ fn usage(tokens: Tokens) -> Value {
 }
 
 fn patch(call: &Call) -> String {
-    let lines = |mark: char, text: &str| text.lines().map(|line| format!("{mark}{line}\n")).collect::<String>();
+    let lines = |mark: &str, text: &str| text.lines().flat_map(|line| [mark, line, "\n"]).collect::<String>();
     let head = match call.tool {
         Tool::Write => format!("*** Add File: {}\n", call.target),
-        _ => format!("*** Update File: {}\n@@\n{}", call.target, lines('-', &call.old)),
+        _ => format!("*** Update File: {}\n@@\n{}", call.target, lines("-", &call.old)),
     };
-    format!("*** Begin Patch\n{head}{}*** End Patch", lines('+', &call.new))
+    format!("*** Begin Patch\n{head}{}*** End Patch", lines("+", &call.new))
 }

@@ -114,7 +114,8 @@ fn named(call: &Call) -> (&'static str, Value) {
 /// Returns a change as pi shows it: with numbered lines.
 fn diff(call: &Call) -> String {
     let lines = |mark: char, text: &str| -> String {
-        text.lines().zip(12..).map(|(line, number)| format!("{mark}{number} {line}\n")).collect()
+        let numbered = |(line, number): (&str, usize)| format!("{mark}{number} {line}\n");
+        text.lines().zip(12..).map(numbered).collect()
     };
     lines('-', &call.old) + &lines('+', &call.new)
 }

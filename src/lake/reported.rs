@@ -65,7 +65,7 @@ fn decode(bytes: &[u8]) -> Option<BTreeMap<u128, u8>> {
         let (finding, severity) = bytes.split_first_chunk::<16>()?;
         Some((u128::from_le_bytes(*finding), *severity.first()?))
     };
-    if blake3::hash(content).as_bytes() != hash { None } else { findings.iter().map(finding).collect() }
+    if blake3::hash(content).as_bytes() == hash { findings.iter().map(finding).collect() } else { None }
 }
 
 #[cfg(test)]

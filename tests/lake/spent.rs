@@ -10,6 +10,11 @@ use super::common::{Built, Home};
 
 const DAY: i64 = 86_400_000_000;
 
+#[expect(clippy::cast_possible_truncation, reason = "no response costs billions")]
+fn nanos(usd: f64) -> i64 {
+    (usd * 1e9).round() as i64
+}
+
 #[test]
 fn the_cost_of_each_day_is_that_of_its_rows() {
     for agent in ["claude-code", "codex", "cursor", "copilot-cli", "aider", "droid"] {
@@ -26,7 +31,7 @@ fn the_cost_of_each_day_is_that_of_its_rows() {
             let Some(at) = at else { continue };
             let sum = expected.entry(at.div_euclid(DAY)).or_default();
             match row["cost_usd"].as_f64() {
-                Some(usd) => sum.nanos = Some(sum.nanos.unwrap_or(0) + (usd * 1e9).round() as i64),
+                Some(usd) => sum.nanos = Some(sum.nanos.unwrap_or(0) + nanos(usd)),
                 None => sum.unpriced += 1,
             }
         }

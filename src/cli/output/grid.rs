@@ -1,6 +1,6 @@
 //! Tables without boxes: text left, numbers right, two spaces between columns, fitted to a width.
 
-use std::iter::repeat_n;
+use std::iter::{repeat, repeat_n};
 
 use super::cell::{Cell, Weight, tail};
 use super::layout::{Layout, Slot, fitting};
@@ -92,9 +92,9 @@ impl Look {
     /// Returns a head of some columns, and a text that wraps next to it.
     pub fn next_to(self, head: &str, columns: usize, text: &str) -> String {
         let text = wrap(text, self.prose_columns().saturating_sub(columns).max(LEAST_PROSE), 0);
-        let mut lines = text.lines();
-        let first = format!("{head}{}\n", lines.next().unwrap_or_default());
-        first + &lines.map(|line| format!("{:columns$}{line}\n", "")).collect::<String>()
+        let indent = " ".repeat(columns);
+        let heads = std::iter::once(head).chain(repeat(indent.as_str()));
+        text.lines().zip(heads).flat_map(|(line, head)| [head, line, "\n"]).collect()
     }
 
     /// Returns commands, and what each is for, in two columns.

@@ -1,6 +1,7 @@
 //! An agent of launchd, for one user of macOS. launchd makes up for what was missed during sleep, not while the machine
 //! was off. So the job also starts at each login, and ends at once unless it is due.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use quick_xml::escape::{escape, unescape};
@@ -47,7 +48,7 @@ pub(super) fn installed() -> Result<Option<Installed>> {
 fn words(plist: &str) -> Vec<String> {
     let array = plist.split_once("<array>").and_then(|(_, rest)| rest.split_once("</array>")).map_or("", |(it, _)| it);
     let texts = array.split("<string>").skip(1).filter_map(|rest| Some(rest.split_once("</string>")?.0));
-    texts.map(|text| unescape(text).map_or_else(|_| text.to_owned(), |text| text.into_owned())).collect()
+    texts.map(|text| unescape(text).map_or_else(|_| text.to_owned(), Cow::into_owned)).collect()
 }
 
 fn domain() -> String {
@@ -65,7 +66,8 @@ fn target() -> String {
 /// Returns the agent's file.
 pub(super) fn plist(job: &Job) -> String {
     let words = job.words_if_due();
-    let words: String = words.iter().map(|word| format!("    <string>{}</string>\n", escape(word))).collect();
+    let element = |word: &String| format!("    <string>{}</string>\n", escape(word));
+    let words: String = words.iter().map(element).collect();
     let variables = job
         .environment
         .iter()

@@ -68,7 +68,9 @@ fn install(settings: &Settings, typed: &Schedule) -> Result<()> {
     let next =
         job.at.next(&clock).map_or_else(String::new, |next| format!("; next: {}", moment_in_words(next, &clock)));
     say(&format!("llrem runs daily at {}, by {}{next}", job.at, system.title()));
-    system.notes(&job).iter().for_each(|note| say(note));
+    for note in system.notes(&job) {
+        say(&note);
+    }
     say("see `llrem schedule status`; `llrem schedule run` runs it now");
     Ok(())
 }
@@ -95,7 +97,9 @@ fn print(settings: &Settings, typed: &Schedule) -> Result<()> {
         .map(|(path, text)| if has_several { format!("# {}\n{text}", path.display()) } else { text.clone() })
         .collect();
     output::raw(&settings.output, text.join("\n").as_bytes())?;
-    system.notes(&job).iter().for_each(|note| settings.printer.say(note));
+    for note in system.notes(&job) {
+        settings.printer.say(&note);
+    }
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! A task of the Task Scheduler of Windows.
 
+use std::borrow::Cow;
 use std::io::Write;
 use std::path::Path;
 
@@ -37,7 +38,7 @@ pub(super) fn installed() -> Result<Option<Installed>> {
 fn element(xml: &str, name: &str) -> Option<String> {
     let (_, rest) = xml.split_once(&format!("<{name}>"))?;
     let (text, _) = rest.split_once(&format!("</{name}>"))?;
-    Some(unescape(text).map_or_else(|_| text.to_owned(), |text| text.into_owned()))
+    Some(unescape(text).map_or_else(|_| text.to_owned(), Cow::into_owned))
 }
 
 /// The Task Scheduler takes only files in this encoding for what they are, whatever they declare.
