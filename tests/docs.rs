@@ -106,7 +106,8 @@ fn documents() -> Vec<String> {
     let names = |folder: &str| -> Vec<String> {
         let entries = std::fs::read_dir(root.join(folder)).unwrap();
         let names = entries.map(|entry| format!("{folder}{}", entry.unwrap().file_name().to_str().unwrap()));
-        let mut names: Vec<String> = names.filter(|name| name.ends_with(".md")).collect();
+        let mut names: Vec<String> =
+            names.filter(|name| Path::new(name).extension().is_some_and(|kind| kind == "md")).collect();
         names.sort();
         names
     };

@@ -38,7 +38,8 @@ impl<'t> Lines<'t> {
         }
         let entry = json!({"type": "message", "id": id, "parentId": self.before, "timestamp": stamp(now),
             "message": message});
-        self.text.push_str(&format!("{entry}\n"));
+        self.text.push_str(&entry.to_string());
+        self.text.push('\n');
         self.before = Some(id);
     }
 

@@ -22,7 +22,7 @@ impl Drop for Lock {
 }
 
 /// Time that another `detect --new` may take to print.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Interval at which a held lock is tried again.
 const PAUSE: Duration = Duration::from_millis(100);

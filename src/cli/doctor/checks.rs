@@ -69,7 +69,7 @@ pub(super) fn all(settings: &Settings) -> Result<Vec<Check>> {
     let (files, bytes) = lake.size()?;
     checks.push(growth(settings, lake, files, bytes)?);
     checks.push(consistency(lake)?);
-    checks.extend(free_bytes(root).and_then(|free| room(free, bytes)));
+    checks.extend(free_bytes(root).map(|free| room(free, bytes)));
     Ok(checks)
 }
 
@@ -255,12 +255,12 @@ fn consistency(lake: &Lake) -> Result<Check> {
 }
 
 /// Says whether a run has room. At most, it writes a part of the lake anew before it deletes the old files.
-fn room(free: u64, lake: u64) -> Option<Check> {
+fn room(free: u64, lake: u64) -> Check {
     let bytes = |bytes: u64| size(i64::try_from(bytes).unwrap_or(i64::MAX));
     let said = format!("{} free on the lake's disk", bytes(free));
-    Some(match free {
+    match free {
         free if free < LEAST_ROOM => Check::problem("disk", format!("{said}; etl needs more")),
         free if free < lake / 2 => Check::warning("disk", format!("{said}; the lake has {}", bytes(lake))),
         _ => Check::ok("disk", said),
-    })
+    }
 }

@@ -89,7 +89,7 @@ pub(super) fn task(job: &Job, today: NaiveDate) -> String {
 "#,
         job.at,
         escape(&job.program),
-        escape(&arguments.join(" "))
+        escape(arguments.join(" "))
     )
 }
 
