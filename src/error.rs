@@ -149,7 +149,7 @@ pub enum Error {
     Command {
         /// The program and its arguments.
         command: String,
-        /// What it says.
+        /// The reason that it gave.
         reason: String,
     },
     /// No scheduler runs llrem.
@@ -162,7 +162,7 @@ pub enum Error {
         step: String,
         /// Its exit code.
         code: u8,
-        /// What it says.
+        /// The reason that it gave.
         reason: String,
     },
     /// `llrem doctor` found problems.

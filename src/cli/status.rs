@@ -30,13 +30,13 @@ pub(super) fn run(settings: &Settings, typed: &Status) -> Result<()> {
     }
 }
 
-/// What the lake knows of today.
+/// Today's cost, as far as the lake knows it.
 struct Today<'a> {
     settings: &'a Settings,
     by_agent: BTreeMap<String, Spent>,
     /// End of the last run that brought its rows into the lake.
     last: Option<i64>,
-    /// What is wrong with the lake's age.
+    /// A warning if the lake is stale or the last run failed.
     warning: Option<String>,
 }
 

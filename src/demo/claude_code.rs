@@ -105,7 +105,7 @@ impl Form for Lines<'_> {
         let said = response.text.as_ref().map(|text| json!({"type": "text", "text": text}));
         let blocks: Vec<Value> = said.into_iter().chain(response.call.as_ref().map(|call| self.block(call))).collect();
         let tokens = response.tokens;
-        // What was not read from the cache is written to it, but for a few tokens at the end.
+        // All tokens that were not read from the cache are written to it, except a few at the end.
         let input = tokens.fresh.min(3);
         let written = tokens.fresh - input;
         let usage = json!({"input_tokens": input, "cache_read_input_tokens": tokens.read,

@@ -1,4 +1,4 @@
-//! Counts the tokens of a conversation as a provider would: the context grows, and what was sent before is cached.
+//! Counts the tokens of a conversation as a provider does: the context grows, and earlier parts of it are cached.
 
 use chrono::{DateTime, TimeDelta, Utc};
 

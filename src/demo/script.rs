@@ -49,7 +49,7 @@ pub(super) struct Script {
     /// The session whose subagent this is.
     #[serde(default)]
     pub(super) parent: Option<String>,
-    /// What started the agent.
+    /// The program that started the agent.
     #[serde(default)]
     pub(super) entrypoint: Option<String>,
     pub(super) steps: Vec<Step>,
@@ -81,7 +81,7 @@ pub(super) struct Step {
     pub(super) search: Option<String>,
     /// The agent looks at a page in a browser.
     pub(super) look: Option<String>,
-    /// The agent starts the subagent of that name, which is told what `new` says.
+    /// The agent starts the subagent of that name, with `new` as its prompt.
     pub(super) task: Option<String>,
     /// Result of the call.
     pub(super) ok: Option<String>,

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// What an output shows.
+/// Operations on a repository that an output shows.
 #[derive(Default)]
 pub(super) struct Evidence<'a> {
     /// The last commit: its hash and branch.

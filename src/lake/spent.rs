@@ -1,4 +1,5 @@
-//! What the responses of a short time cost, straight from the data files: a status line cannot wait for a query engine.
+//! Adds up the cost of the responses of a short time. It reads the data files itself, because a status line cannot wait for
+//! the query engine.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsStr;

@@ -13,9 +13,10 @@ use chrono_tz::Tz;
 
 use super::builtin;
 use super::cache_folder::{self, CacheFolder};
-use super::findings::Detector;
+use super::findings::{self, Detector};
 use super::short_id::KnownSession;
 use crate::lake::{AnyLake, Lake};
+use crate::tables::FINDINGS;
 
 /// A place for the findings of some detectors over a lake as it is now.
 pub(super) struct KeptFindings<'a> {
@@ -37,6 +38,9 @@ impl<'a> KeptFindings<'a> {
         let (entries, version) = (CacheFolder::new(lake.cache()?, "findings"), lake.version()?);
         let mut texts = vec![env!("CARGO_PKG_VERSION").to_owned(), zone.name().to_owned(), version.clone()];
         texts.push(std::path::absolute(lake.root()).ok()?.to_str()?.to_owned());
+        // Another build of the same version may have other columns, or settle overlaps in another way.
+        texts.push(findings::SQL.to_owned());
+        texts.extend(FINDINGS.columns.iter().map(|column| column.name.to_owned()));
         for detector in detectors {
             texts.push(detector.name.clone());
             texts.push(detector.statement.sql.clone());

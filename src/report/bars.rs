@@ -9,7 +9,7 @@ const MOST_BARS: i64 = 62;
 /// Most labels of an axis.
 pub(super) const MOST_LABELS: usize = 6;
 
-/// What a bar stands for.
+/// The time that a bar covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     Hour,
@@ -30,7 +30,7 @@ pub(super) struct Bucket {
 }
 
 impl Span {
-    /// Returns what a bar stands for, so that there are never more than 62.
+    /// Returns the time that a bar covers. There are never more than 62 bars.
     pub(super) fn step(&self) -> Step {
         let months = i64::from(self.last.year() - self.first.year()) * 12 + i64::from(self.last.month())
             - i64::from(self.first.month());

@@ -1,4 +1,5 @@
-//! `llrem schedule`: what each scheduler gets, and what it runs. The schedulers are programs that note their calls.
+//! `llrem schedule`: the definition that each scheduler gets, and the commands that it runs. Programs that log their calls
+//! stand in for the schedulers.
 #![cfg(unix)]
 
 use std::fs;

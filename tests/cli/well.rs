@@ -36,7 +36,7 @@ fn a_status_line_says_what_today_cost_and_how_current_that_is() {
     at(&home, NOW, &["etl", "--quiet"]);
     let line = |now: &str| at(&home, now, &["status", "--line"]);
     assert_eq!(line(NOW), "exit 0\n--- stdout\n$0.02 today, as of 14:02\n--- stderr\n");
-    // What is not known is not 0.
+    // An unknown cost is not shown as 0.
     assert_eq!(line("2026-07-18T08:00:00Z"), "exit 0\n--- stdout\n– today, as of Fri 17 July, 14:02\n--- stderr\n");
     home.write(".claude/projects/-site/c.jsonl", &response("c", "house-model", "2026-07-17T10:00:00Z"));
     at(&home, NOW, &["etl", "--quiet"]);
@@ -151,7 +151,7 @@ fn a_finding_is_reported_once() {
     assert_eq!(demo(&["detect", "tool_retry_loops", "--fail-on", "high"]), (4, lines));
     let (_, all) = demo(&["detect", "cache_misses"]);
     assert!(all > 2, "{all}");
-    // What `-n` cut off was not reported.
+    // Findings that `-n` cut off were not reported.
     assert_eq!(demo(&["detect", "cache_misses", "--new", "-n", "1"]), (0, 2));
     assert_eq!(demo(&["detect", "cache_misses", "--new"]), (0, all - 1));
     assert_eq!(demo(&["detect", "cache_misses", "--new"]), (0, 1));

@@ -19,6 +19,7 @@ use crate::shown::in_home;
 use crate::source::name_of;
 use crate::tables::SourceColumns;
 use crate::{Error, Result};
+pub(super) use screen::soon;
 
 /// Sources that will be deleted within this time are counted.
 const SOON: Duration = Duration::from_secs(7 * DAY);
@@ -46,11 +47,6 @@ pub(super) fn found(settings: &Settings) -> Result<Vec<Seen>> {
 pub(super) fn deleted_soon(settings: &Settings) -> Result<Option<String>> {
     let seen = found(settings)?;
     Ok(soon(&seen, missing(settings, &seen)))
-}
-
-/// Returns which transcripts agents will delete soon. The lake lacks so many of them.
-pub(super) fn soon(seen: &[Seen], missing: usize) -> Option<String> {
-    screen::deleted_soon(seen, missing)
 }
 
 /// Returns what each agent has.

@@ -104,7 +104,7 @@ impl Screen<'_> {
             notes.push(format!("Not found here: {}", absent.join(", ")));
         }
         notes.extend(self.where_nothing_was());
-        notes.extend(deleted_soon(self.seen, self.missing));
+        notes.extend(soon(self.seen, self.missing));
         notes.push(
             "cost: recorded by the agent, or computed from tokens and prices; session: one sum a session".to_owned(),
         );
@@ -137,7 +137,7 @@ fn cost(about: &About) -> Cell {
 }
 
 /// Returns which transcripts agents will delete soon, and whether the lake has them.
-pub(super) fn deleted_soon(seen: &[Seen], missing: usize) -> Option<String> {
+pub(in crate::cli) fn soon(seen: &[Seen], missing: usize) -> Option<String> {
     let expiring = |seen: &Seen| seen.expiring.as_ref().map_or(0, Vec::len);
     let deleting: Vec<&Seen> = seen.iter().filter(|seen| expiring(seen) > 0).collect();
     let all: usize = deleting.iter().map(|seen| expiring(seen)).sum();

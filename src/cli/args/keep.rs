@@ -38,7 +38,7 @@ pub struct Verify {
 /// `llrem schedule`
 #[derive(Debug, Args)]
 pub struct Schedule {
-    /// What to do
+    /// Action
     #[arg(value_enum)]
     pub action: ScheduleAction,
     /// Time of the day, in the system's time zone [default: 03:00]
@@ -59,7 +59,7 @@ pub struct Schedule {
     pub due: Option<TimeOfDay>,
 }
 
-/// What to do with the schedule.
+/// An action on the schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ScheduleAction {
     /// Run etl every night from now on

@@ -58,7 +58,7 @@ impl Level {
 struct Check {
     name: &'static str,
     level: Level,
-    /// What is so, and what to do about it.
+    /// The result, and the next step if there is one.
     text: String,
 }
 

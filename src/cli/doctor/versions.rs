@@ -26,7 +26,7 @@ fn newest_read(about: &About) -> Option<Numbers> {
 pub(super) fn newer<'v>(about: &About, versions: impl Iterator<Item = &'v str>) -> Option<(&'v str, String)> {
     let tested = newest_read(about)?;
     let (newest, version) = versions.filter_map(|version| Some((numbers(version)?, version))).max()?;
-    // `0.215` stands for all of 0.215.
+    // If the tested version is given as `0.215`, every 0.215.x was tested.
     let compared: Numbers = newest.iter().copied().take(tested.len()).collect();
     let shown = tested.iter().map(ToString::to_string).collect::<Vec<_>>().join(".");
     (compared > tested).then_some((version, shown))

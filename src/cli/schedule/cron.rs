@@ -1,5 +1,5 @@
-//! One line in the user's crontab. cron forgets what it missed, so the line is started every hour, and the job ends at
-//! once unless it is due.
+//! One line in the user's crontab. cron does not make up for missed times, so the line starts the job every hour, and the
+//! job ends at once unless it is due.
 
 use super::job::{Job, TimeOfDay};
 use super::system::{Installed, System, ask, tell};

@@ -1,4 +1,4 @@
-//! What the scheduler runs, and when.
+//! The job of a scheduler: command, variables and time.
 
 use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};

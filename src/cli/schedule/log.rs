@@ -25,7 +25,7 @@ pub(super) struct Entry {
     pub(super) ended_at: i64,
     /// Exit code.
     pub(super) code: u8,
-    /// What it did, or why it failed.
+    /// Its result, or the reason why it failed.
     pub(super) text: String,
 }
 

@@ -64,7 +64,7 @@ impl Guesses {
 
 impl Word {
     fn compare(&mut self, word: &str) {
-        // Who mistypes a word rarely mistypes its first letter. Case may change the length of a few letters.
+        // A typing error is rarely in the first letter. A few letters have another length in the other case.
         let first = |word: &str| word.chars().next().and_then(|letter| letter.to_lowercase().next());
         if word.len() > 2 * self.typed.len() || first(word) != first(&self.typed) {
             return;
