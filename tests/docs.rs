@@ -41,8 +41,8 @@ fn with_section(text: &str, section: &str, content: &str) -> String {
 
 /// The agents' table, from the registry.
 fn agents() -> String {
-    let mut table = "| agent | id | versions read | exact | by session | absent | kept for |\n".to_owned();
-    table.push_str("|---|---|---|---|---|---|---|\n");
+    let mut table = "| agent | id | versions read | rests on | exact | by session | absent | kept for |\n".to_owned();
+    table.push_str("|---|---|---|---|---|---|---|---|\n");
     for agent in AGENTS {
         let about = agent.about();
         let records = &about.records;
@@ -58,9 +58,10 @@ fn agents() -> String {
             things.collect::<Vec<_>>().join(", ")
         };
         let kept = about.retention_days.map(|days| format!("{days} days")).unwrap_or_default();
-        let (title, id, versions) = (about.title, about.id, about.versions);
+        let (title, id, versions, rests_on) = (about.title, about.id, about.versions, about.rests_on.as_str());
         let [exact, session, absent] = [Grain::Exact, Grain::Session, Grain::Absent].map(of);
-        writeln!(table, "| {title} | `{id}` | {versions} | {exact} | {session} | {absent} | {kept} |").unwrap();
+        writeln!(table, "| {title} | `{id}` | {versions} | {rests_on} | {exact} | {session} | {absent} | {kept} |")
+            .unwrap();
     }
     table
 }

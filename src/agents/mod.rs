@@ -185,6 +185,8 @@ pub struct About {
     pub environment: &'static [&'static str],
     /// Versions whose files were read.
     pub versions: &'static str,
+    /// What the reader was written from.
+    pub rests_on: RestsOn,
     /// What it records of each thing.
     pub records: Records,
     /// How long it keeps sessions by default. Days; null when it keeps them.
@@ -210,6 +212,7 @@ impl About {
         paths: &[],
         environment: &[],
         versions: "",
+        rests_on: RestsOn::OtherTools,
         records: Records::EXACT,
         retention_days: None,
         parser_version: 1,
@@ -242,6 +245,28 @@ impl About {
 
 /// Folders in the home that many programs keep theirs in.
 const SHARED_FOLDERS: [&str; 2] = [".config", ".local"];
+
+/// What a reader was written from, the surest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RestsOn {
+    /// Sessions that the agent wrote, and that the reader was run on.
+    Sessions,
+    /// The agent's own source code, or its published types.
+    Source,
+    /// Readers that others wrote, and records that users quoted.
+    OtherTools,
+}
+
+impl RestsOn {
+    /// The word for people.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Sessions => "sessions",
+            Self::Source => "source",
+            Self::OtherTools => "other tools",
+        }
+    }
+}
 
 /// How exactly an agent records something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

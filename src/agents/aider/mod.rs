@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use chrono::NaiveDateTime;
 
-use super::{About, Agent, Found, Grain, Places, Records};
+use super::{About, Agent, Found, Grain, Places, Records, RestsOn};
 use crate::extract::{Kind, Reject, Sink, key};
 use crate::source::Source;
 
@@ -33,6 +33,7 @@ static ABOUT: About = About {
     paths: &["<project>/.aider.chat.history.md", "<project>/.aider.input.history"],
     environment: &["AIDER_CHAT_HISTORY_FILE", "AIDER_INPUT_HISTORY_FILE", "AIDER_ANALYTICS_LOG"],
     versions: "0.35 to 0.86",
+    rests_on: RestsOn::Sessions,
     records: Records { durations: Grain::Absent, ..Records::EXACT },
     parser_version: 4,
     ..About::NEW

@@ -17,7 +17,7 @@ pub(super) use tools::call;
 pub(super) use usage::blank as blank_usage;
 pub(super) use {save::extract as extract_save, store::extract as extract_store, store::sections};
 
-use super::{About, Agent, Found, Grain, Places, Records};
+use super::{About, Agent, Found, Grain, Places, Records, RestsOn};
 use crate::extract::{Reject, Sink};
 use crate::source::{Section, Source};
 
@@ -36,6 +36,7 @@ static ABOUT: About = About {
     paths: &["~/.local/share/amazon-q", "~/Library/Application Support/amazon-q", "<project>/*amazonq*.json"],
     environment: &["XDG_DATA_HOME"],
     versions: "2025-05 to 2025-12",
+    rests_on: RestsOn::Source,
     records: RECORDS,
     parser_version: 5,
     sectioned: &[STORE],

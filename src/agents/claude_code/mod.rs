@@ -15,7 +15,7 @@ mod user;
 use std::path::{Path, PathBuf};
 
 use super::folders::{Entry, add_files, entries, folders};
-use super::{About, Agent, Found, Grain, Places, Records, editor_settings};
+use super::{About, Agent, Found, Grain, Places, Records, RestsOn, editor_settings};
 use crate::extract::{Kind, Reject, Sink, key};
 use crate::source::Source;
 use transcript::Identity;
@@ -32,6 +32,7 @@ static ABOUT: About = About {
     paths: &["~/.claude/projects", "~/.config/claude/projects", "~/.claude/__store.db", "~/.claude/history.jsonl"],
     environment: &["CLAUDE_CONFIG_DIR"],
     versions: "0.2.90 to 2.1.330",
+    rests_on: RestsOn::Sessions,
     records: Records { cost: Grain::Absent, durations: Grain::Absent, ..Records::EXACT },
     retention_days: Some(30),
     parser_version: 10,

@@ -23,7 +23,7 @@ mod xml;
 
 use std::path::{Path, PathBuf};
 
-use super::{About, Agent, Found, Grain, Places, Records};
+use super::{About, Agent, Found, Grain, Places, Records, RestsOn};
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
 
@@ -52,6 +52,7 @@ static ABOUT: About = About {
     ],
     environment: &["CLINE_DATA_DIR", "CLINE_DIR", "CLINE_SESSION_DATA_DIR", "XDG_CONFIG_HOME", "APPDATA"],
     versions: "2024-07 to 4.1, CLI up to 3.0.65",
+    rests_on: RestsOn::Sessions,
     records: RECORDS,
     parser_version: 6,
     streams: &[TASK, SESSION, SUBAGENT],

@@ -21,7 +21,7 @@ use chrono::NaiveDateTime;
 
 use super::folders::{Entry, add_files, folders, lies_in};
 use super::ids::is_uuid;
-use super::{About, Agent, Found, Grain, Places, Records};
+use super::{About, Agent, Found, Grain, Places, Records, RestsOn};
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
 
@@ -44,6 +44,7 @@ static ABOUT: About = About {
     ],
     environment: &["CODEX_HOME", "CODEX_SQLITE_HOME"],
     versions: "0.2.0 to 0.169.0",
+    rests_on: RestsOn::Sessions,
     records: Records { cost: Grain::Absent, durations: Grain::Absent, ..Records::EXACT },
     parser_version: 12,
     marks: &[("/type", Some("session_meta"))],

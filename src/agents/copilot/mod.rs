@@ -17,7 +17,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::folders::{Entry, add_files, folders};
-use super::{About, Agent, Found, Places, Records};
+use super::{About, Agent, Found, Places, Records, RestsOn};
 use crate::extract::{Kind, Reject, Sink, key};
 use crate::source::Source;
 
@@ -38,6 +38,7 @@ static ABOUT: About = About {
     ],
     environment: &["COPILOT_HOME", "XDG_STATE_HOME"],
     versions: "0.0.3xx to 1.0.95",
+    rests_on: RestsOn::Sessions,
     records: Records::EXACT,
     parser_version: 11,
     marks: &[("/type", Some("session.start"))],

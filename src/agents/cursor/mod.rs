@@ -24,7 +24,7 @@ mod value;
 use std::path::{Path, PathBuf};
 
 use super::folders::{add_files, folders, lies_in};
-use super::{About, Agent, Found, Grain, Places, Records};
+use super::{About, Agent, Found, Grain, Places, Records, RestsOn};
 use crate::extract::{Kind, Reject, Sink, key};
 use crate::source::{Section, Source};
 
@@ -48,6 +48,7 @@ static ABOUT: About = About {
     ],
     environment: &["XDG_CONFIG_HOME", "APPDATA"],
     versions: "0.42 to 3.21",
+    rests_on: RestsOn::Sessions,
     records: Records { tokens: Grain::Absent, cost: Grain::Session, durations: Grain::Absent, ..Records::EXACT },
     parser_version: 8,
     streams: &["transcript", "transcript-txt"],

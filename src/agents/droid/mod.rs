@@ -14,7 +14,7 @@ mod user;
 use std::path::{Component, Path, PathBuf};
 
 use super::folders::{Entry, add_files, entries};
-use super::{About, Agent, Found, Grain, Places, Records};
+use super::{About, Agent, Found, Grain, Places, Records, RestsOn};
 use crate::extract::{Kind, Reject, Sink, key};
 use crate::source::{Source, head};
 
@@ -41,6 +41,7 @@ static ABOUT: About = About {
     title: "Factory Droid",
     paths: &["~/.factory/sessions", "~/.factory/projects"],
     versions: "2025-10 to 0.215",
+    rests_on: RestsOn::Sessions,
     records: Records { tokens: Grain::Session, cost: Grain::Absent, durations: Grain::Session, ..Records::EXACT },
     parser_version: 10,
     marks: &[("/type", Some("session_start"))],

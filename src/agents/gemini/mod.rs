@@ -15,7 +15,7 @@ mod tools;
 use std::path::{Path, PathBuf};
 
 use super::folders::{Entry, add_files, entries, folders};
-use super::{About, Agent, Found, Grain, Places, Records};
+use super::{About, Agent, Found, Grain, Places, Records, RestsOn};
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
 
@@ -31,6 +31,7 @@ static ABOUT: About = About {
     paths: &["~/.gemini/tmp"],
     environment: &["GEMINI_CLI_HOME"],
     versions: "0.0.77 to 0.61.0",
+    rests_on: RestsOn::Sessions,
     records: Records { cost: Grain::Absent, durations: Grain::Absent, ..Records::EXACT },
     retention_days: Some(30),
     parser_version: 9,

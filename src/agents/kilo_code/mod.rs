@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::cline::{self, Dialect, Signs};
 use super::opencode::{self, Program};
-use super::{About, Agent, Found, Grain, Places, Records};
+use super::{About, Agent, Found, Grain, Places, Records, RestsOn};
 use crate::extract::{Reject, Sink};
 use crate::source::{Section, Source};
 
@@ -21,6 +21,7 @@ static ABOUT: About = About {
     ],
     environment: &["KILO_DB", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "APPDATA"],
     versions: "2025-03 to 5, CLI 7.7.9",
+    rests_on: RestsOn::Source,
     records: Records { durations: Grain::Exact, ..cline::RECORDS },
     parser_version: 6,
     streams: &[cline::TASK, opencode::SESSION, opencode::FIRST_SESSION, opencode::STRAY],

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use super::amazon_q::{self, SAVE, STORE};
 use super::folders::entries;
-use super::{About, Agent, Found, Places};
+use super::{About, Agent, Found, Places, RestsOn};
 use crate::extract::{Reject, Sink};
 use crate::source::{Section, Source};
 
@@ -41,6 +41,7 @@ static ABOUT: About = About {
     ],
     environment: &["XDG_DATA_HOME"],
     versions: "1 to 3, up to 2026-07",
+    rests_on: RestsOn::OtherTools,
     records: amazon_q::RECORDS,
     parser_version: 6,
     streams: &[EVENTS, MESSAGES, SUBAGENT],

@@ -11,7 +11,7 @@ mod workspace;
 use std::path::{Path, PathBuf};
 
 use super::folders::{Entry, add_files, entries};
-use super::{About, Agent, Found, Grain, Places, Records};
+use super::{About, Agent, Found, Grain, Places, Records, RestsOn};
 use crate::extract::{Kind, Reject, Sink, key};
 use crate::source::Source;
 
@@ -46,6 +46,7 @@ static ABOUT: About = About {
     paths: &["~/.config/Kiro/User/globalStorage/kiro.kiroagent"],
     environment: &["XDG_CONFIG_HOME"],
     versions: "before 1.0",
+    rests_on: RestsOn::OtherTools,
     records: Records { tokens: Grain::Absent, cost: Grain::Absent, durations: Grain::Absent, ..Records::EXACT },
     parser_version: 3,
     began: &["startTime"],

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::folders::lies_in;
 use super::pi;
-use super::{About, Agent, Found, Grain, Places, Records};
+use super::{About, Agent, Found, Grain, Places, Records, RestsOn};
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
 
@@ -17,6 +17,7 @@ static ABOUT: About = About {
     paths: &["~/.omp/agent/sessions"],
     environment: &["OMP_CODING_AGENT_DIR"],
     versions: "header version 3, up to 18.2.3",
+    rests_on: RestsOn::Source,
     records: Records { durations: Grain::Exact, ..pi::RECORDS },
     parser_version: 9,
     marks: &[("/type", Some("title"))],

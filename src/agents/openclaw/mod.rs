@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::folders::{Entry, add_files, entries, folders, lies_in};
 use super::pi::{self, Known, Transcript};
-use super::{About, Agent, Found, Places};
+use super::{About, Agent, Found, Places, RestsOn};
 use crate::extract::{Reject, Sink};
 use crate::source::jsonl::RecordReader;
 use crate::source::{Section, Source};
@@ -28,6 +28,7 @@ static ABOUT: About = About {
     paths: &["~/.openclaw/agents", "~/.clawdbot/agents", "~/.moltbot/agents"],
     environment: &["OPENCLAW_STATE_DIR", "OPENCLAW_HOME", "CLAWDBOT_STATE_DIR"],
     versions: "up to 2026.9.6",
+    rests_on: RestsOn::Sessions,
     records: pi::RECORDS,
     parser_version: 10,
     marks: &[

@@ -18,7 +18,7 @@ mod transcript;
 use std::path::{Path, PathBuf};
 
 use super::folders::with_folders_above;
-use super::{About, Agent, Found, Places, Records};
+use super::{About, Agent, Found, Places, Records, RestsOn};
 use crate::extract::{Reject, Sink};
 use crate::source::{Section, Source};
 use places::Folders;
@@ -49,6 +49,7 @@ static ABOUT: About = About {
     ],
     environment: &["OPENCODE_DATA_DIR", "OPENCODE_DB", "XDG_DATA_HOME"],
     versions: "0.5.29 to 1.18.33; 2.x by its source",
+    rests_on: RestsOn::Sessions,
     records: Records::EXACT,
     parser_version: 7,
     streams: &[SESSION, FIRST_SESSION, STRAY],

@@ -11,7 +11,7 @@ mod usage;
 use std::path::Path;
 
 use super::folders::{self, add_files, lies_in};
-use super::{About, Agent, Found, Grain, Places, Records};
+use super::{About, Agent, Found, Grain, Places, Records, RestsOn};
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
@@ -29,6 +29,7 @@ static ABOUT: About = About {
     paths: &["~/.pi/agent/sessions"],
     environment: &["PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR"],
     versions: "header versions 1 to 4, up to 1.5.2",
+    rests_on: RestsOn::Sessions,
     records: RECORDS,
     parser_version: 9,
     marks: &[("/type", Some("session"))],

@@ -9,7 +9,7 @@ mod transcript;
 use std::path::{Path, PathBuf};
 
 use super::folders::{add_files, folders, lies_in};
-use super::{About, Agent, Found, Grain, Places, Records};
+use super::{About, Agent, Found, Grain, Places, Records, RestsOn};
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
 
@@ -29,6 +29,7 @@ static ABOUT: About = About {
     paths: &["~/.qwen/projects"],
     environment: &["QWEN_RUNTIME_DIR", "QWEN_HOME"],
     versions: "2026, up to 0.24",
+    rests_on: RestsOn::Sessions,
     records: Records { cost: Grain::Absent, ..Records::EXACT },
     parser_version: 9,
     marks: &[("/message/parts", None)],

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::cline::{self, Dialect, Signs};
-use super::{About, Agent, Found, Places};
+use super::{About, Agent, Found, Places, RestsOn};
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
 
@@ -16,6 +16,7 @@ static ABOUT: About = About {
     paths: &["~/.config/*/User/globalStorage/rooveterinaryinc.roo-cline", "~/.vscode-mock/global-storage"],
     environment: &["XDG_CONFIG_HOME", "APPDATA"],
     versions: "2024-11 to 3.52",
+    rests_on: RestsOn::Source,
     records: cline::RECORDS,
     parser_version: 6,
     streams: &[cline::TASK],

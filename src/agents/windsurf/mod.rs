@@ -9,7 +9,7 @@ mod rest;
 use std::path::{Path, PathBuf};
 
 use super::folders::{Entry, add_files, entries, folders, with_folders_above};
-use super::{About, Agent, Found, Grain, Places, Records};
+use super::{About, Agent, Found, Grain, Places, Records, RestsOn};
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
 
@@ -49,6 +49,7 @@ static ABOUT: About = About {
     ],
     environment: &["XDG_CONFIG_HOME"],
     versions: "chat tabs of 2024 and 2025; conversations are encrypted",
+    rests_on: RestsOn::OtherTools,
     records: Records {
         tool_calls: Grain::Absent,
         tokens: Grain::Absent,

@@ -179,6 +179,7 @@ fn rows(seen: &[Seen]) -> Result<RecordBatch> {
         ("exact", lists(&|agent| agent.recorded(Grain::Exact).collect())),
         ("by_session", lists(&|agent| agent.recorded(Grain::Session).collect())),
         ("absent", lists(&|agent| agent.recorded(Grain::Absent).collect())),
+        ("rests_on", Arc::new(seen.iter().map(|agent| Some(agent.about.rests_on.as_str())).collect::<StringArray>())),
         ("places", lists(&|agent| agent.about.paths.to_vec())),
         ("environment", lists(&|agent| agent.about.environment.to_vec())),
     ])?)
