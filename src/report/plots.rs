@@ -96,13 +96,12 @@ impl Bars<'_> {
         scale.draw_labels(&mut shapes, self.shown);
         axis(&mut shapes, self.labels, each);
         if let (Some(lines), Some((at, most))) = (&self.peak, largest(&sums)) {
-            let is_right = at * 2 >= count;
-            let (x, anchor) = match is_right {
-                true => ((at as f64) * each, "end"),
-                false => ((at as f64 + 1.0) * each, "start"),
+            let (left, right) = (at as f64 * each, (at as f64 + 1.0) * each);
+            let (x, anchor, gap) = match is_roomier_before(left, right, &(self.shown)(scale.top)) {
+                true => (left, "end", " dx=\"-3\""),
+                false => (right, "start", " dx=\"3\""),
             };
             let y = TOP + HEIGHT - HEIGHT * most / scale.top + 12.0;
-            let gap = if is_right { " dx=\"-3\"" } else { " dx=\"3\"" };
             for (line, class) in lines.iter().zip(["b", "y"]).filter(|(line, _)| !line.is_empty()) {
                 let y = if class == "b" { y } else { y + 15.0 };
                 text(&mut shapes, class, &percent(x), y, &format!(" text-anchor=\"{anchor}\"{gap}"), line);
@@ -316,6 +315,12 @@ impl Scale {
     }
 }
 
+/// Returns true if a label has more room before a bar than after it: the amounts of the axis stand at the left edge. The
+/// bar's edges are in percent.
+fn is_roomier_before(left: f64, right: f64, amount: &str) -> bool {
+    left - 2.0 * half(amount, WIDE) > 100.0 - right
+}
+
 fn sums(series: &[(&str, &[Option<f64>])], count: usize) -> Vec<f64> {
     let at = |at| series.iter().filter_map(|(_, values)| values.get(at).copied().flatten()).sum();
     (0..count).map(at).collect()
@@ -398,6 +403,18 @@ mod tests {
         let tops = [29.47, 57.31, 0.9, 1.0, 4.1, 7.0, 9.5, 12_345.0, 0.0].map(|most| Scale::of(most).top);
         let expected = [30.0, 60.0, 1.0, 1.0, 6.0, 8.0, 10.0, 20_000.0, 1.0];
         assert!(tops.iter().zip(expected).all(|(top, expected)| (top - expected).abs() < 1e-9 * expected), "{tops:?}");
+    }
+
+    #[test]
+    fn a_label_beside_a_bar_hides_no_amount() {
+        let (label, amount) = (2.0 * half("$236.41, week of 2 Mar", 360.0), 2.0 * half("$200", 360.0));
+        // Weeks are shown from 63 days on.
+        for (count, at) in (9..=62).flat_map(|count| (0..count).map(move |at| (count, at))) {
+            let (left, right) =
+                (100.0 * f64::from(at) / f64::from(count), 100.0 * f64::from(at + 1) / f64::from(count));
+            let room = if is_roomier_before(left, right, "$200") { left - amount } else { 100.0 - right };
+            assert!(room >= label, "{at} of {count}: {room} < {label}");
+        }
     }
 
     #[test]
