@@ -413,6 +413,9 @@ pub struct Sources {
     /// Only sources that were unreadable, encrypted or partly bad
     #[arg(long)]
     pub bad: bool,
+    /// Record types and fields that llrem does not know, with counts: names, and no content
+    #[arg(long, conflicts_with = "bad")]
+    pub unknown: bool,
 }
 
 /// `llrem agents`

@@ -211,6 +211,7 @@ pub(super) const SOURCES: &str = "\
 Examples:
   llrem sources
   llrem sources --bad
+  llrem sources --unknown          # safe to attach to a report
   llrem sources -f json -o sources.json";
 
 /// `llrem agents --help`

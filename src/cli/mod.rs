@@ -29,6 +29,7 @@ mod sql;
 mod status;
 mod upload;
 mod verify;
+mod versions;
 pub mod when;
 
 use std::process::ExitCode;

@@ -253,6 +253,10 @@ fn a_run_is_a_line_of_the_log_and_is_not_repeated_before_it_is_due() {
     let first = machine.read(log);
     assert!(first.starts_with("2026-07-17T14:02:00+02:00 0 Read 1 file ("), "{first}");
     assert!(machine.read("page.html").starts_with("<!DOCTYPE html>"));
+    let kept = || fs::read_dir(machine.path(".cache/llrem/findings")).unwrap().count();
+    let before = kept();
+    machine.runs(&["detect", "--quiet"]);
+    assert_eq!((before > 0, kept()), (true, before), "the run kept what the first `detect` shows");
     machine.runs(&["schedule", "run", "--due", "03:00"]);
     assert_eq!(machine.read(log), first);
     machine.runs(&["schedule", "run"]);

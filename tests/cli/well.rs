@@ -197,3 +197,52 @@ fn a_crash_loses_no_finding() {
         assert!((3..8).contains(&crashes), "{crashes}");
     }
 }
+
+/// The output can be attached to a report: it names no project and holds no text of a transcript.
+#[test]
+fn unknown_names_are_listed_without_content() {
+    let home = Home::new();
+    let secret = "SECRET";
+    let strange = serde_json::json!({
+        "type": "assistant", "uuid": "u", "sessionId": "s", "timestamp": "2026-07-17T09:00:00Z", "requestId": "r",
+        "version": "99.0.1", "cwd": format!("/home/alice/{secret}"), "sparkle": secret, "a field with SECRET=1": {"x": secret},
+        "message": {
+            "id": "m", "role": "assistant", "model": "claude-sonnet-4-5", "content": [{"type": "text", "text": secret}],
+            "usage": {"input_tokens": 10, "output_tokens": 10},
+        },
+    });
+    let later = serde_json::json!({"type": "hologram", "sessionId": "s", "version": "99.0.1", "text": secret});
+    let known = response("k", "claude-sonnet-4-5", "2026-07-17T09:00:00Z");
+    home.write(".claude/projects/-home-alice-SECRET/k.jsonl", &known);
+    let clean = at(&home, NOW, &["etl"]);
+    assert!(clean.contains("exit 0") && !clean.contains("--unknown"), "{clean}");
+    assert!(at(&home, NOW, &["sources", "--unknown"]).contains("llrem knows every record type and field"));
+    home.write(".claude/projects/-home-alice-SECRET/5f0c.jsonl", &format!("{strange}\n{later}\n{later}\n"));
+    let summary = at(&home, NOW, &["etl"]).replace('\u{a0}', " ").replace("\n  ", " ");
+    let line = "claude-code 99.0.1 is newer than what llrem was tested with (";
+    assert!(
+        summary.contains(line) && summary.contains("): 4 unknown names, listed by llrem sources --unknown"),
+        "{summary}"
+    );
+    // A run that reads nothing new of the agent does not repeat it.
+    let again = at(&home, NOW, &["etl"]);
+    assert!(!again.contains("--unknown"), "{again}");
+    let unknown = rows(&home, &["sources", "--unknown"]);
+    assert!(!format!("{unknown:?}").contains(secret), "{unknown:?}");
+    let row = |name: &str, count: i64| {
+        serde_json::json!({
+            "agent": "claude-code", "agent_version": "99.0.1", "name": name, "count": count, "sources": 1,
+            "place": "5f0c.jsonl",
+        })
+    };
+    assert_eq!(
+        unknown,
+        [
+            row("field text", 2),
+            row("record hologram", 2),
+            row("(a name of other characters)", 1),
+            row("field sparkle", 1)
+        ],
+        "{unknown:?}"
+    );
+}

@@ -1,7 +1,6 @@
 //! `llrem doctor`: checks everything that has to be right so that no session is lost and the figures are current.
 
 mod checks;
-mod versions;
 
 use std::sync::Arc;
 

@@ -10,6 +10,7 @@ use super::args::Etl;
 use super::holdings::{self, Holding};
 use super::output::{Format, Output};
 use super::settings::Settings;
+use super::sources;
 use crate::etl::{self, AgentSummary, Options, Summary};
 use crate::progress::Progress;
 use crate::source::name_of;
@@ -64,7 +65,9 @@ fn say(settings: &Settings, options: &Options, summary: &Summary, before: Option
     }
     printer.detail(|| summary::work_line(summary, &options.lake));
     let after = held(settings).unwrap_or_default();
-    printer.say_drawn(&summary::Ended { settings, options, summary, before, after }.text(look));
+    let read = summary.agents.iter().filter(|agent| agent.new + agent.changed > 0).map(|agent| agent.agent);
+    let unknown = sources::of_newer_versions(settings, &read.collect::<Vec<_>>()).unwrap_or_default();
+    printer.say_drawn(&summary::Ended { settings, options, summary, before, after, unknown }.text(look));
 }
 
 fn print_plan(settings: &Settings, summary: &Summary) -> Result<()> {

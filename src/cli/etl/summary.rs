@@ -27,6 +27,8 @@ pub(super) struct Ended<'a> {
     /// What the lake held, or `None` if there was none.
     pub(super) before: Option<Vec<Holding>>,
     pub(super) after: Vec<Holding>,
+    /// Agents that are newer than what llrem was tested with, and write what it does not know.
+    pub(super) unknown: Vec<String>,
 }
 
 /// What a run read of an agent, and what that added.
@@ -139,6 +141,7 @@ impl Ended<'_> {
             notes.push(Note::faint(format!("Secrets replaced: {}", counted(&summary.redactions, "time"))));
         }
         notes.extend(bad(summary, self.is_first()));
+        notes.extend(self.unknown.iter().cloned().map(Note::faint));
         notes.extend(summary.skipped.iter().map(|path| {
             Note::warning(format!(
                 "llrem was killed several times while it read only `{}`: it is skipped until it changes",

@@ -1,5 +1,5 @@
-//! One nightly run: `etl`, then the upload and the report, if they are wanted. Each is a process of its own, so that the
-//! log has a line even if one is killed.
+//! One nightly run: `etl`, then the upload and the report, if they are wanted, then the detectors, whose findings are kept for
+//! the morning. Each is a process of its own, so that the log has a line even if one is killed.
 
 use std::process::{Command, Stdio};
 
@@ -26,6 +26,7 @@ pub(super) fn run(settings: &Settings, typed: &Schedule) -> Result<()> {
     let mut said = Vec::new();
     for (name, step) in steps(settings, typed)? {
         match run_step(&name, &step) {
+            Ok(text) if text.is_empty() => {}
             Ok(text) => said.push(text),
             Err(error) => {
                 let reason = match &error {
@@ -56,6 +57,7 @@ fn steps(settings: &Settings, typed: &Schedule) -> Result<Vec<(String, Vec<Strin
     if let Some(path) = &typed.report {
         steps.push(step(&["report", "-o", &absolute(path)?.to_string_lossy()]));
     }
+    steps.push(step(&["detect", "--quiet"]));
     Ok(steps)
 }
 

@@ -22,6 +22,11 @@ fn newest_read(about: &About) -> Option<Numbers> {
     about.versions.split(' ').filter_map(|word| numbers(word.trim_end_matches([',', ';']))).max()
 }
 
+/// Returns true if the first version is newer than the second. A version without numbers is older than all others.
+pub(super) fn is_newer(version: &str, than: &str) -> bool {
+    (numbers(version), version) > (numbers(than), than)
+}
+
 /// Returns the newest of the versions, if it is newer than what was tested, and that.
 pub(super) fn newer<'v>(about: &About, versions: impl Iterator<Item = &'v str>) -> Option<(&'v str, String)> {
     let tested = newest_read(about)?;

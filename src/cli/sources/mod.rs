@@ -1,5 +1,7 @@
 //! `llrem sources`: lists every known source, with its state, bad lines and number of rows.
 
+mod unknown;
+
 use std::fmt::Write as _;
 
 use arrow::array::BooleanArray;
@@ -13,6 +15,7 @@ use crate::shown::value::{plural, size};
 use crate::shown::width::wrap;
 use crate::shown::{in_home, one_line};
 use crate::tables::{SourceColumns, SourceRow, SourceState, Vocabulary};
+pub(super) use unknown::of_newer_versions;
 
 /// States of sources that could not be read in full.
 const BAD_STATES: [SourceState; 3] = [SourceState::Partial, SourceState::Unreadable, SourceState::Encrypted];
@@ -22,8 +25,16 @@ const MOST: usize = 10;
 
 /// Runs the command.
 pub(super) fn run(settings: &Settings, typed: &Sources) -> Result<()> {
-    let mut rows = settings.open_lake()?.sources()?;
+    let lake = settings.open_lake()?;
     let output = Output::new(&settings.output, Format::Csv)?;
+    if typed.unknown {
+        let rows = unknown::rows(settings, &lake)?;
+        if rows.num_rows() == 0 {
+            settings.printer.say("llrem knows every record type and field of these sources");
+        }
+        return output.print(&rows);
+    }
+    let mut rows = lake.sources()?;
     if !typed.bad {
         return output.print(&rows);
     }
