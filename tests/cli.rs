@@ -702,8 +702,10 @@ fn completions_for_every_shell() {
         for word in ["etl", "completions", "read-data"] {
             assert!(script.contains(word), "{shell}: {word}");
         }
-        let knows_values = matches!(shell, "bash" | "zsh");
-        assert!(!knows_values || (script.contains("jsonl") && script.contains("cost_by_model")), "{shell}");
+        let knows_values = matches!(shell, "bash" | "zsh" | "fish");
+        for value in ["jsonl", "cost_by_model", "cache_misses", "tool_calls"] {
+            assert!(!knows_values || script.contains(value), "{shell}: {value}");
+        }
     }
 }
 
