@@ -69,6 +69,13 @@ fn agents() -> String {
 /// Queries whose answers about the bundled example the README shows.
 const EXAMPLES: [&str; 3] = ["cost_by_branch", "output_by_project", "context_floor"];
 
+/// Commands whose answers about the demo a document shows.
+const DEMOS: [(&str, &str, &[&str]); 3] = [
+    ("docs/waste.md", "detect", &["detect", "--since", "30d", "-n", "3"]),
+    ("docs/commands.md", "search", &["search", "migration", "test", "-n", "2"]),
+    ("docs/night.md", "status", &["status"]),
+];
+
 /// The day after the sessions of the bundled example.
 const NOW: &str = "2026-03-05T12:00:00Z";
 
@@ -85,6 +92,14 @@ fn generated() -> Vec<(&'static str, &'static str, String)> {
     ];
     let answers = EXAMPLES.map(|query| printed_at(home.path(), &["query", query, "-f", "markdown"]));
     sections.extend(EXAMPLES.into_iter().zip(answers).map(|(query, answer)| ("README.md", query, answer)));
+    let demo = printed_at(home.path(), &["demo"]);
+    let of_demo = |format: &str, arguments: &[&str]| {
+        printed_at(home.path(), &[&["--lake", demo.trim_end(), "-f", format], arguments].concat())
+    };
+    sections.extend(DEMOS.map(|(document, section, arguments)| {
+        (document, section, format!("```text\n{}\n```", of_demo("table", arguments).trim_end()))
+    }));
+    sections.push(("docs/brought.md", "demo", of_demo("markdown", &["query", "output_by_project"])));
     sections
 }
 
