@@ -5,6 +5,7 @@ pub mod aider;
 pub mod amazon_q;
 mod base64;
 pub mod claude_code;
+pub mod claude_cowork;
 pub mod cline;
 pub mod codex;
 pub mod copilot;
@@ -20,15 +21,19 @@ pub mod kiro_cli;
 pub mod kiro_ide;
 mod kit;
 mod mcp;
+pub mod mimocode;
 pub mod oh_my_pi;
+pub mod openclaude;
 pub mod openclaw;
 pub mod opencode;
 mod patch;
 pub mod pi;
 mod prompts;
 mod protobuf;
+pub mod qclaw;
 pub mod qwen_code;
 pub mod roo_code;
+pub mod traex;
 mod tree;
 mod uri;
 mod waiting;
@@ -122,6 +127,11 @@ pub static AGENTS: &[&dyn Agent] = &[
     &kiro_cli::KiroCli,
     &kiro_ide::KiroIde,
     &windsurf::Windsurf,
+    &claude_cowork::ClaudeCowork,
+    &openclaude::OpenClaude,
+    &traex::TraeX,
+    &mimocode::MimoCode,
+    &qclaw::QClaw,
 ];
 
 /// The agent of that id.
@@ -161,9 +171,11 @@ fn told_by_lines(path: &Path, name: &Path, among: &[&'static dyn Agent]) -> Opti
     Some((*agent, agent.takes(name)?))
 }
 
-/// The innermost folder of any agent's that a file lies in.
+/// The innermost folder of any agent's that a file lies in; one that holds folders of other agents' names comes first.
 fn innermost_folder(path: &Path) -> Option<Component<'_>> {
-    path.components().rev().find(|folder| AGENTS.iter().any(|agent| agent.about().owns(folder)))
+    let is_whole = |folder: &Component<'_>| AGENTS.iter().any(|agent| agent.about().owns_all_of(folder));
+    let is_owned = |folder: &Component<'_>| AGENTS.iter().any(|agent| agent.about().owns(folder));
+    path.components().find(is_whole).or_else(|| path.components().rev().find(is_owned))
 }
 
 /// A place in a line, as a JSON pointer, and the text that stands there; any value where none is given.
@@ -181,6 +193,8 @@ pub struct About {
     pub title: &'static str,
     /// Where it keeps sessions, for people; `~` is the home.
     pub paths: &'static [&'static str],
+    /// Folders that are its own with all that lies in them, also in folders of other agents' names.
+    pub folders: &'static [&'static str],
     /// Environment variables that move its folder, honoured when no home is given.
     pub environment: &'static [&'static str],
     /// Versions whose files were read.
@@ -210,6 +224,7 @@ impl About {
         id: "",
         title: "",
         paths: &[],
+        folders: &[],
         environment: &[],
         versions: "",
         rests_on: RestsOn::OtherTools,
@@ -239,7 +254,11 @@ impl About {
     }
 
     fn owns(&self, folder: &Component<'_>) -> bool {
-        self.own_folders().any(|own| folder.as_os_str() == own)
+        self.owns_all_of(folder) || self.own_folders().any(|own| folder.as_os_str() == own)
+    }
+
+    fn owns_all_of(&self, folder: &Component<'_>) -> bool {
+        self.folders.iter().any(|own| folder.as_os_str() == *own)
     }
 }
 

@@ -417,8 +417,7 @@ def typed_alone(root, records):
             yield "prompt"
 
 
-def total(home):
-    roots = [os.path.join(home, ".claude"), os.path.join(home, ".config", "claude")]
+def total(roots):
     keep = []  # keeps every record alive, so that id() stays unique
     responses = collections.defaultdict(list)
     in_files = set()
@@ -480,15 +479,18 @@ def total(home):
         | shell.columns(calls.shells())
 
 
-def main():
-    json.dump(total(sys.argv[1]), sys.stdout, indent=2)
-    print()
+def show(make):
+    """Prints what is made of a home. Lines may be nested 100,000 deep."""
+    def main():
+        json.dump(make(sys.argv[1]), sys.stdout, indent=2)
+        print()
+    sys.setrecursionlimit(10**6)
+    threading.stack_size(1 << 30)
+    with concurrent.futures.ThreadPoolExecutor(1) as big_stack:
+        big_stack.submit(main).result()
 
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    sys.setrecursionlimit(10**6)  # lines may be nested 100,000 deep
-    threading.stack_size(1 << 30)
-    with concurrent.futures.ThreadPoolExecutor(1) as big_stack:
-        big_stack.submit(main).result()
+    show(lambda home: total([os.path.join(home, ".claude"), os.path.join(home, ".config", "claude")]))

@@ -591,8 +591,7 @@ def has_messages(part):
     return any(kind in ("response_item", "compacted") or payload.get("type") == "user_message" for _, kind, payload in part)
 
 
-def total(home):
-    homes = [os.path.join(home, ".codex"), *glob.glob(os.path.join(home, ".openclaw/agents/*/agent/codex-home"))]
+def total(homes):
     found = sorted((place, -os.path.getsize(path), path) for root in homes for place, path in rollouts(root))
     responses, uncertain = {}, []
     by_thread = {}
@@ -644,15 +643,22 @@ def total(home):
         | rows.measured("usage.limit_long_minutes", [fact.get("minutes") for fact in facts])
 
 
-def main():
-    json.dump(total(sys.argv[1]), sys.stdout, indent=2)
-    print()
+def homes(home):
+    return [os.path.join(home, ".codex"), *glob.glob(os.path.join(home, ".openclaw/agents/*/agent/codex-home"))]
+
+
+def show(homes):
+    """Prints what is in some homes of Codex. Lines may be nested 100,000 deep."""
+    def main():
+        json.dump(total(homes), sys.stdout, indent=2)
+        print()
+    sys.setrecursionlimit(10**6)
+    threading.stack_size(1 << 30)
+    with concurrent.futures.ThreadPoolExecutor(1) as big_stack:
+        big_stack.submit(main).result()
 
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    sys.setrecursionlimit(10**6)  # lines may be nested 100,000 deep
-    threading.stack_size(1 << 30)
-    with concurrent.futures.ThreadPoolExecutor(1) as big_stack:
-        big_stack.submit(main).result()
+    show(homes(sys.argv[1]))

@@ -16,7 +16,7 @@ import urllib.parse
 
 import count_pi
 
-ROOTS = re.compile(r"\.(openclaw(-.+)?|clawdbot|moldbot|moltbot)")
+ROOTS = re.compile(r"\.(openclaw(-.+)?|clawdbot|moldbot|moltbot|kimi_openclaw)")
 ENDINGS = re.compile(r"\.jsonl(|\.zst|\.(reset|deleted|bak)\..+|\.full\.bak|\.imported-.+)")
 
 
@@ -143,10 +143,10 @@ def database(path):
         connection.close()
 
 
-def transcripts(home):
+def transcripts(home, roots=ROOTS):
     for name in sorted(os.listdir(home)):
         root = os.path.join(home, name)
-        if not ROOTS.fullmatch(name):
+        if not roots.fullmatch(name):
             continue
         yield from files(os.path.join(root, "sessions"))
         agents = os.path.join(root, "agents")

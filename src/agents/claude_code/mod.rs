@@ -18,7 +18,7 @@ use super::folders::{Entry, add_files, entries, folders};
 use super::{About, Agent, Found, Grain, Places, Records, RestsOn, editor_settings};
 use crate::extract::{Kind, Reject, Sink, key};
 use crate::source::Source;
-use transcript::Identity;
+pub(super) use transcript::{Host, Identity};
 
 /// The value of the `agent` column.
 const AGENT: &str = "claude-code";
@@ -120,9 +120,7 @@ impl Agent for ClaudeCode {
         for root in roots(places) {
             found.add_file(root.join("__store.db"), "database");
             found.add_file(root.join("history.jsonl"), "prompts");
-            for project in folders(&root.join("projects"), found) {
-                discover_project(&project, found);
-            }
+            discover(&root.join("projects"), found);
         }
     }
 
@@ -141,21 +139,36 @@ impl Agent for ClaudeCode {
     }
 
     fn companions(&self, path: &Path) -> Vec<PathBuf> {
-        let stem = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".jsonl"));
-        let description = stem.filter(|stem| stem.starts_with("agent-")).map(|stem| format!("{stem}.meta.json"));
-        description.map(|name| path.with_file_name(name)).into_iter().collect()
+        companions(path)
     }
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
         match source.kind {
             "database" => store::extract(source, out),
             "prompts" => prompts::extract(source, out),
-            _ => {
-                let identity = identity(source);
-                transcript::extract(source, identity, out)
-            }
+            _ => extract(source, Identity::default(), out),
         }
     }
+}
+
+/// Adds the transcripts in a folder of projects.
+pub(super) fn discover(projects: &Path, found: &mut Found) {
+    for project in folders(projects, found) {
+        discover_project(&project, found);
+    }
+}
+
+/// The file that describes a subagent.
+pub(super) fn companions(path: &Path) -> Vec<PathBuf> {
+    let stem = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".jsonl"));
+    let description = stem.filter(|stem| stem.starts_with("agent-")).map(|stem| format!("{stem}.meta.json"));
+    description.map(|name| path.with_file_name(name)).into_iter().collect()
+}
+
+/// Reads a transcript. Its path says which session it is.
+pub(super) fn extract(source: &mut Source<'_>, known: Identity, out: &mut Sink<'_>) -> Result<(), Reject> {
+    let identity = Identity { host: known.host, hides_cache: known.hides_cache, ..identity(source) };
+    transcript::extract(source, identity, out)
 }
 
 /// `CLAUDE_CONFIG_DIR` (some tools let it name several folders) or `~/.claude`, and the folder that 1.0.x could use.
@@ -181,7 +194,7 @@ fn discover_project(project: &Path, found: &mut Found) {
 }
 
 /// What a transcript is, by its name.
-fn kind_of(name: &str) -> Option<&'static str> {
+pub(super) fn kind_of(name: &str) -> Option<&'static str> {
     let stem = name.strip_suffix(".jsonl")?;
     match stem {
         "resume-head" | "journal" | "history" => None,
@@ -190,9 +203,9 @@ fn kind_of(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Key of a tool call, by its id.
+/// Key of a tool call within its session.
 fn call_key(id: &str) -> u64 {
-    key(AGENT, Kind::ToolCall, id)
+    key("", Kind::ToolCall, id)
 }
 
 /// Returns the session of a transcript, by its path: `<session>.jsonl`, `agent-<id>.jsonl` next to sessions (until
@@ -200,9 +213,9 @@ fn call_key(id: &str) -> u64 {
 fn identity(source: &Source<'_>) -> Identity {
     let stem = source.stem();
     let Some(agent) = stem.strip_prefix("agent-").filter(|_| source.kind == "subagent") else {
-        return Identity { main: Some(stem.to_owned()), agent: None };
+        return Identity { main: Some(stem.to_owned()), ..Identity::default() };
     };
     let parent = source.path.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "subagents"));
     let main = parent.and_then(Path::parent).and_then(Path::file_name).and_then(|name| name.to_str());
-    Identity { main: main.map(str::to_owned), agent: Some(agent.to_owned()) }
+    Identity { main: main.map(str::to_owned), agent: Some(agent.to_owned()), ..Identity::default() }
 }

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::AGENT;
 use super::record::Prompt;
-use super::transcript::session_key;
 use crate::agents::prompts::{TypedPrompt, TypedPrompts};
-use crate::extract::{Kind, Reject, Sink, key};
+use crate::extract::{Kind, Reject, Sink, key, session_key};
 use crate::source::Source;
 use crate::source::jsonl::each_record;
 use crate::source::records::{Object, Text, record};
@@ -18,23 +16,24 @@ record! {
 }
 
 /// Key of the fact that a transcript of a project holds a prompt.
-pub(super) fn prompt_key(project: &str, text: &str) -> u64 {
-    key(AGENT, Kind::Presence, &format!("prompt:{project}\n{}", text.trim()))
+pub(super) fn prompt_key(agent: &str, project: &str, text: &str) -> u64 {
+    key(agent, Kind::Presence, &format!("prompt:{project}\n{}", text.trim()))
 }
 
 /// Reads the typed prompts. Each is claimed weakly, so that any transcript that has it wins.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let mut prompts = TypedPrompts::default();
-    each_record::<Prompt<'static>>(source, out, |prompt, line, _| {
+    each_record::<Prompt<'static>>(source, out, |prompt, line, out| {
+        let agent = out.agent();
         let Some(display) = prompt.display.get() else { return };
         let typed = with_pasted(display, prompt.pasted.json());
         let project = prompt.project.get().unwrap_or_default();
         let (session, claim) = match prompt.session.get() {
-            Some(session) => (session.to_owned(), session_key(session)),
+            Some(session) => (session.to_owned(), session_key(agent, session)),
             None => {
                 let day = crate::time::day_of(prompt.timestamp.0);
-                let project_hash = key(AGENT, Kind::Presence, project);
-                (format!("prompts-{day}-{project_hash:016x}"), prompt_key(project, &typed))
+                let project_hash = key(agent, Kind::Presence, project);
+                (format!("prompts-{day}-{project_hash:016x}"), prompt_key(agent, project, &typed))
             }
         };
         let kind = if typed.starts_with(['/', '!']) { MessageKind::Command } else { MessageKind::Prompt };

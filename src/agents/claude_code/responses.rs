@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 
-use super::AGENT;
 use super::provider::provider_of;
 use super::record::{CacheCreation, Iteration, Line, Message, Usage};
 use super::transcript::tokens;
@@ -36,6 +35,8 @@ pub(super) struct Response {
     ended: bool,
     /// Written by a version that never stored the final count.
     never_final: bool,
+    /// True if the program does not know its cached input.
+    has_no_cache: bool,
     lines: i64,
     is_sidechain: bool,
     source_line: Option<i64>,
@@ -148,7 +149,7 @@ impl Responses {
             return;
         }
         let Ok(next) = u32::try_from(self.responses.len()) else { return };
-        let place = *self.places.entry(key(AGENT, Kind::Response, id)).or_insert(next);
+        let place = *self.places.entry(key("", Kind::Response, id)).or_insert(next);
         if place == next {
             let response = Response::begin(id, message_id, line, number, seq, turn, weak);
             self.responses.push(response);
@@ -160,6 +161,16 @@ impl Responses {
                 *response = Response { lines, ..Response::begin(id, message_id, line, number, seq, turn, weak) };
             }
             response.add(line, message, usage, numbers, &mut self.names);
+        }
+    }
+
+    /// Drops the counts of cached input if all of them are 0 and only say that the program does not know them.
+    pub(super) fn drop_unknown_cache(&mut self) {
+        if self.responses.iter().all(|response| response.numbers.cache_read == 0) {
+            let is_claude = |model: &str| provider_of(model) == Some("anthropic");
+            for response in &mut self.responses {
+                response.has_no_cache = !response.model.as_deref().is_some_and(is_claude);
+            }
         }
     }
 
@@ -260,7 +271,7 @@ impl Response {
             model: self.model.as_deref(),
             provider: self.model.as_deref().and_then(provider_of),
             input_tokens: Some(self.numbers.input),
-            cache_read_tokens: Some(self.numbers.cache_read),
+            cache_read_tokens: Some(self.numbers.cache_read).filter(|_| !self.has_no_cache),
             cache_write_5m_tokens: Some(self.numbers.cache_write_5m),
             cache_write_1h_tokens: Some(self.numbers.cache_write_1h),
             output_tokens: Some(self.numbers.output),

@@ -20,10 +20,10 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         if let Err(error) = read_session(&mut statement, &session, &mut lines) {
             damaged.get_or_insert(error);
         }
-        let identity = Identity { main: Some(session), agent: None };
+        let identity = Identity { main: Some(session), ..Identity::default() };
         transcript::extract_lines(identity, lines.iter().map(String::as_str), out)?;
     }
-    transcript::extract_lines(Identity { main: None, agent: None }, summaries.iter().map(String::as_str), out)?;
+    transcript::extract_lines(Identity::default(), summaries.iter().map(String::as_str), out)?;
     if let Some(error) = damaged {
         out.problem(out.report.lines + 1, &format!("the database is damaged: {error}"));
     }

@@ -15,21 +15,34 @@ use super::tree::Tree;
 use super::user::UserText;
 use crate::agents::ids::Prints;
 use crate::agents::kit::texts::join;
-use crate::extract::{Facts, Kind, NoteField, Reject, Sink, key};
+use crate::extract::{Facts, Kind, NoteField, Reject, Sink, key, session_key};
 use crate::source::jsonl::RecordReader;
 use crate::source::records::TokenNumber;
 use crate::source::{self, Source, repair};
 use crate::tables::{MessageKind, MessageRow, Role};
 use progress::Progress;
 
-use super::{AGENT, call_key};
-
 /// What a transcript's place on disk says of it.
-pub(super) struct Identity {
+#[derive(Default)]
+pub(in crate::agents) struct Identity {
     /// Main session: the file's name. Subagent: the session that started it, where the path says so.
-    pub(super) main: Option<String>,
+    pub(in crate::agents) main: Option<String>,
     /// The subagent's id; none for a main session.
-    pub(super) agent: Option<String>,
+    pub(in crate::agents) agent: Option<String>,
+    /// What another program that ran the session says of it.
+    pub(in crate::agents) host: Option<Host>,
+    /// True if the program writes 0 for cached input that it does not know.
+    pub(in crate::agents) hides_cache: bool,
+}
+
+/// What a program that ran the agent for a person says of the session.
+#[derive(Default)]
+pub(in crate::agents) struct Host {
+    pub(in crate::agents) title: Option<String>,
+    /// Folder that the person chose.
+    pub(in crate::agents) folder: Option<String>,
+    /// Beginning of folders that were only there while the session ran.
+    pub(in crate::agents) inner_folders: &'static str,
 }
 
 /// Reads a transcript into the sink.
@@ -102,7 +115,7 @@ impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
             "summary" => {
                 if let (Some(summary), Some(leaf)) = (line.summary.get(), line.leaf.get()) {
                     let rank = i64::try_from(number).unwrap_or(i64::MAX);
-                    self.out.note(NoteField::Summary, key(AGENT, Kind::Message, leaf), rank, summary);
+                    self.out.note(NoteField::Summary, key(self.out.agent(), Kind::Message, leaf), rank, summary);
                 }
             }
             "custom-title" => {
@@ -161,12 +174,13 @@ impl<'o, 'a> Transcript<'o, 'a> {
             None => Cow::Owned(self.made_up_id(line)),
         };
         let uuid = &*uuid;
-        let key = message_key(uuid);
+        let agent = self.out.agent();
+        let key = message_key(agent, uuid);
         if self.tree.contains(key) {
             self.bill_again(line, number, uuid, key);
             return Ok(());
         }
-        let parent = line.parent.get().or(line.logical_parent.get()).map(message_key);
+        let parent = line.parent.get().or(line.logical_parent.get()).map(|parent| message_key(agent, parent));
         self.note_facts(line);
         if self.names_origin(line) {
             // A fork repeats its origin's lines first, and only the model's name the origin.
@@ -248,7 +262,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
     /// Claims the prompt's text, so that the same prompt in the typed history is known to have a transcript.
     fn claim_prompt(&mut self, user: &UserText<'_>, line: &Line<'_>) {
         if let (Some(project), Some(typed)) = (self.facts.project_path.as_deref().or(line.cwd.get()), user.as_typed()) {
-            let claim = super::prompts::prompt_key(project, &typed);
+            let claim = super::prompts::prompt_key(self.out.agent(), project, &typed);
             self.out.claim(claim, self.is_copy(line));
         }
     }
@@ -285,7 +299,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
     /// The row that a parent line belongs to; the line's own id when it lies in another file.
     fn parent_id<'p>(&self, parent: Option<&'p str>) -> Option<Cow<'p, str>> {
         let parent = parent?;
-        let row = self.tree.row_id(message_key(parent));
+        let row = self.tree.row_id(message_key(self.out.agent(), parent));
         Some(row.map_or(Cow::Borrowed(parent), |id| Cow::Owned(id.text())))
     }
 
@@ -298,6 +312,9 @@ impl<'o, 'a> Transcript<'o, 'a> {
         for call in self.calls.drain() {
             self.push_unanswered(&call)?;
         }
+        if self.identity.hides_cache {
+            self.responses.drop_unknown_cache();
+        }
         for (response, row) in self.responses.rows(&self.session_id) {
             self.out.usage(row, response.seq, response.weak)?;
         }
@@ -305,14 +322,14 @@ impl<'o, 'a> Transcript<'o, 'a> {
             self.out.discard_session();
             return self.end_progress();
         }
-        self.out.claim(session_key(&self.session_id), false);
+        self.out.claim(session_key(self.out.agent(), &self.session_id), false);
         let abandoned = self.tree.abandoned_rows();
         self.out.abandon(&abandoned);
         let description = description.map(|bytes| repair(bytes).into_owned()).unwrap_or_default();
         let description: Description<'_> = serde_json::from_str(&description).unwrap_or_default();
         let facts = self.complete_facts(&description);
         if let Some(call) = description.call.get() {
-            self.out.note(NoteField::ChildSession, call_key(call), 0, &facts.session_id);
+            self.out.note(NoteField::ChildSession, key(self.out.agent(), Kind::ToolCall, call), 0, &facts.session_id);
         }
         self.out.end_session(facts)?;
         self.end_progress()
@@ -327,13 +344,8 @@ struct Spot<'l, 'j> {
     key: u64,
 }
 
-fn message_key(uuid: &str) -> u64 {
-    key(AGENT, Kind::Message, uuid)
-}
-
-/// Key of the fact that a session has a transcript.
-pub(super) fn session_key(session: &str) -> u64 {
-    crate::extract::session_key(AGENT, session)
+fn message_key(agent: &str, uuid: &str) -> u64 {
+    key(agent, Kind::Message, uuid)
 }
 
 /// Tokens as billed never are negative; what is, is damage.

@@ -1,7 +1,6 @@
 //! `history.jsonl` and the TypeScript program's `history.json`: every prompt that was typed. Those whose session left
 //! no rollout are all that is known of it.
 
-use super::AGENT;
 use super::record::Prompt;
 use super::rollout::prompt_key;
 use crate::agents::prompts::{TypedPrompt, TypedPrompts};
@@ -18,7 +17,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         read_document(source, out, &mut prompts)?;
         return prompts.push(out);
     }
-    each_record::<Prompt<'static>>(source, out, |prompt, number, _| add(&mut prompts, prompt, number))?;
+    each_record::<Prompt<'static>>(source, out, |prompt, number, out| add(&mut prompts, prompt, number, out))?;
     prompts.push(out)
 }
 
@@ -40,17 +39,17 @@ fn read_document(source: &mut Source<'_>, out: &mut Sink<'_>, prompts: &mut Type
     for (number, prompt) in (1..).zip(entries.0) {
         out.line();
         if let Some(prompt) = prompt.0 {
-            add(prompts, &prompt, number);
+            add(prompts, &prompt, number, out);
         }
     }
     Ok(())
 }
 
-fn add(prompts: &mut TypedPrompts, prompt: &Prompt<'_>, line: u64) {
+fn add(prompts: &mut TypedPrompts, prompt: &Prompt<'_>, line: u64, out: &Sink<'_>) {
     let Some(text) = prompt.text.get() else { return };
     let (session, claim) = match prompt.session.get() {
-        Some(session) => (session.to_owned(), session_key(AGENT, session)),
-        None => (format!("prompts-{}", crate::time::day_of(prompt.moment.0)), prompt_key(text)),
+        Some(session) => (session.to_owned(), session_key(out.agent(), session)),
+        None => (format!("prompts-{}", crate::time::day_of(prompt.moment.0)), prompt_key(out.agent(), text)),
     };
     let kind = if text.starts_with(['/', '!']) { MessageKind::Command } else { MessageKind::Prompt };
     let prompt = TypedPrompt { claim, timestamp: prompt.moment.0, kind, text: text.to_owned(), line };

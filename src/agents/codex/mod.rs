@@ -25,14 +25,11 @@ use super::{About, Agent, Found, Grain, Places, Records, RestsOn};
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
 
-/// The value of the `agent` column.
-const AGENT: &str = "codex";
-
 /// The agent.
 pub struct Codex;
 
 static ABOUT: About = About {
-    id: AGENT,
+    id: "codex",
     title: "Codex CLI",
     paths: &[
         "~/.codex/sessions",
@@ -67,8 +64,7 @@ impl Agent for Codex {
         let agents = folders(&places.home.join(".openclaw/agents"), found);
         let inner = agents.into_iter().map(|agent| agent.join("agent/codex-home"));
         for root in std::iter::once(root).chain(inner) {
-            add_files(&root.join("sessions"), DATE_DEPTH, &session_kind, found);
-            add_files(&root.join("archived_sessions"), 0, &session_kind, found);
+            discover(&root, found);
             add_files(&root, 0, &|entry: &Entry| companion_kind(entry.name()?), found);
         }
         if let Some(folder) = places.environment("CODEX_SQLITE_HOME") {
@@ -95,15 +91,25 @@ impl Agent for Codex {
     }
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
-        out.set_own_output(outcome::own_output);
         match source.kind {
             "prompts" => history::extract(source, out),
             "titles" => titles::extract(source, out),
             "database" => state::extract(source, out),
-            "document" => typescript::extract(source, out),
-            _ => rollout::extract(source, out),
+            _ => extract(source, out),
         }
     }
+}
+
+/// Adds the sessions in a home of Codex.
+pub(super) fn discover(root: &Path, found: &mut Found) {
+    add_files(&root.join("sessions"), DATE_DEPTH, &session_kind, found);
+    add_files(&root.join("archived_sessions"), 0, &session_kind, found);
+}
+
+/// Reads a session.
+pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    out.set_own_output(outcome::own_output);
+    if source.kind == "document" { typescript::extract(source, out) } else { rollout::extract(source, out) }
 }
 
 /// What a file in a folder of sessions is. A compressed rollout next to the plain one is a copy of the same session.
@@ -114,7 +120,7 @@ fn session_kind(entry: &Entry) -> Option<&'static str> {
 }
 
 /// What a file is that is named as a rollout.
-fn rollout_kind(name: &str) -> Option<&'static str> {
+pub(super) fn rollout_kind(name: &str) -> Option<&'static str> {
     let stem = name.strip_prefix("rollout-")?;
     if is_lines(stem.strip_suffix(".zst").unwrap_or(stem)) {
         return Some("transcript");

@@ -13,11 +13,11 @@ use std::rc::Rc;
 
 use chrono::NaiveDateTime;
 
+use super::content;
 use super::counts::{Billed, Totals};
 use super::limits::Limits;
 use super::lineage::Lineage;
 use super::record::{Compacted, Event, Item, Line, Meta, TurnContext, UsageRecord};
-use super::{AGENT, content};
 use crate::extract::{Facts, KeyMap, KeySet, Kind, Reject, Sink, key, session_key};
 use crate::source::Source;
 use crate::source::jsonl::RecordReader;
@@ -381,7 +381,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
     /// Notes a record that may be another thread's, as a later line may prove.
     fn note_unclear(&mut self, kind: Kind, id: &str, weak: bool) {
         if weak && self.lineage.origin().is_some() {
-            self.unclear.push(key(AGENT, kind, id));
+            self.unclear.push(key(self.out.agent(), kind, id));
         }
     }
 
@@ -394,7 +394,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
             self.has_copies = true;
             let copies = std::mem::take(&mut self.unclear);
             if let Some(first) = copies.first() {
-                let proof = copies_key(&self.session, *first);
+                let proof = copies_key(self.out.agent(), &self.session, *first);
                 self.out.claim(proof, false);
                 for copy in &copies {
                     self.out.supersede(*copy, proof);
@@ -413,7 +413,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
             self.out.discard_session();
             return Ok(());
         }
-        self.out.claim(session_key(AGENT, &self.session), false);
+        self.out.claim(session_key(self.out.agent(), &self.session), false);
         let facts = self.complete_facts();
         self.out.end_session(facts)
     }
@@ -421,8 +421,8 @@ impl<'o, 'a> Rollout<'o, 'a> {
 
 /// Returns the key of the fact that records were copied from another thread. It is made from the key of the first one,
 /// as line numbers change when lines are dropped.
-fn copies_key(session: &str, first: u64) -> u64 {
-    key(AGENT, Kind::Presence, &format!("copies from {first:016x} in {session}"))
+fn copies_key(agent: &str, session: &str, first: u64) -> u64 {
+    key(agent, Kind::Presence, &format!("copies from {first:016x} in {session}"))
 }
 
 /// A row with what its line says.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::AGENT;
 use crate::agents::kit::store::each_row;
 use crate::extract::{NoteField, Reject, Sink, session_key};
 use crate::source::{Database, Source};
@@ -27,7 +26,7 @@ fn tell_threads(database: &Database, out: &mut Sink<'_>) -> Result<(), Reject> {
         let made = [text(3), text(4)];
         let title = text(2).filter(|title| !made.contains(&Some(title.clone())));
         if let Some(title) = text(1).or(title) {
-            out.note(NoteField::Title, session_key(AGENT, &id), 0, &title);
+            out.note(NoteField::Title, session_key(out.agent(), &id), 0, &title);
         }
         Ok(())
     })
@@ -46,7 +45,7 @@ fn tell_spawns(database: &Database, out: &mut Sink<'_>) -> Result<(), Reject> {
     })?;
     for (child, parent) in &parents {
         let Some(root) = root_of(&parents, child) else { continue };
-        let key = session_key(AGENT, child);
+        let key = session_key(out.agent(), child);
         out.note(NoteField::Parent, key, 0, parent);
         out.note(NoteField::Root, key, 0, root);
     }

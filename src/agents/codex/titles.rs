@@ -1,6 +1,5 @@
 //! Titles of threads, which have a file of their own: `session_index.jsonl`.
 
-use super::AGENT;
 use super::record::Named;
 use crate::extract::{NoteField, Reject, Sink, session_key};
 use crate::source::Source;
@@ -12,7 +11,8 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         out.unknown_fields("session_index field ", &named.unknown);
         if let (Some(id), Some(name)) = (named.id.get(), named.name.get()) {
             let rank = i64::try_from(number).unwrap_or(i64::MAX);
-            out.note(NoteField::Title, session_key(AGENT, id), rank, name);
+            let session = session_key(out.agent(), id);
+            out.note(NoteField::Title, session, rank, name);
         }
     })
 }

@@ -15,17 +15,16 @@ use super::{About, Agent, Found, Places, RestsOn};
 use crate::extract::{Reject, Sink};
 use crate::source::jsonl::RecordReader;
 use crate::source::{Section, Source};
-
-/// The value of the `agent` column.
-const AGENT: &str = "openclaw";
+pub(super) use names::kind_of;
+pub(super) use store::sections;
 
 /// The agent.
 pub struct OpenClaw;
 
 static ABOUT: About = About {
-    id: AGENT,
+    id: "openclaw",
     title: "OpenClaw",
-    paths: &["~/.openclaw/agents", "~/.clawdbot/agents", "~/.moltbot/agents"],
+    paths: &["~/.openclaw/agents", "~/.clawdbot/agents", "~/.moltbot/agents", "~/.kimi_openclaw/agents"],
     environment: &["OPENCLAW_STATE_DIR", "OPENCLAW_HOME", "CLAWDBOT_STATE_DIR"],
     versions: "up to 2026.9.6",
     rests_on: RestsOn::Sessions,
@@ -42,8 +41,8 @@ static ABOUT: About = About {
     ..About::NEW
 };
 
-/// Names that its folder had, the present one first.
-const FOLDERS: [&str; 4] = [".openclaw", ".clawdbot", ".moldbot", ".moltbot"];
+/// Names that its folder had, the present one first, and the one that Kimi gives it.
+const FOLDERS: [&str; 5] = [".openclaw", ".clawdbot", ".moldbot", ".moltbot", ".kimi_openclaw"];
 
 impl Agent for OpenClaw {
     fn about(&self) -> &'static About {
@@ -52,12 +51,7 @@ impl Agent for OpenClaw {
 
     fn discover(&self, places: &Places, found: &mut Found) {
         for root in roots(places, found) {
-            discover_sessions(&root.join("sessions"), found);
-            for agent in folders(&root.join("agents"), found) {
-                found.add_file(agent.join("agent/openclaw-agent.sqlite"), "database");
-                discover_sessions(&agent.join("sessions"), found);
-                discover_sessions(&agent.join("session-sqlite-import-archive"), found);
-            }
+            discover(&root, found);
         }
     }
 
@@ -68,33 +62,53 @@ impl Agent for OpenClaw {
                 .any(|folder| name.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('-')))
         };
         let lies_in_ours = path.components().any(|part| part.as_os_str().to_str().is_some_and(is_ours));
-        let kind = names::kind_of(path)?;
+        let kind = kind_of(path)?;
         let is_codex = lies_in(path, "codex-home");
         let has_own_name = kind == "database";
         (!is_codex && (lies_in_ours || has_own_name)).then_some(kind)
     }
 
     fn takes(&self, path: &Path) -> Option<&'static str> {
-        names::kind_of(path)
+        kind_of(path)
     }
 
     fn companions(&self, path: &Path) -> Vec<PathBuf> {
-        match names::kind_of(path) {
-            Some("transcript" | "archive") => vec![path.with_file_name("sessions.json")],
-            _ => Vec::new(),
-        }
+        companions(path)
     }
 
     fn sections(&self, source: &mut Source<'_>) -> Result<Vec<Section>, Reject> {
-        store::sections(source)
+        sections(source)
     }
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
-        match source.kind {
-            "database" => store::extract(source, out),
-            "cold" => cold::extract(source, out),
-            _ => extract(source, out),
-        }
+        extract(source, out)
+    }
+}
+
+/// Adds the sessions below a state folder.
+pub(super) fn discover(root: &Path, found: &mut Found) {
+    discover_sessions(&root.join("sessions"), found);
+    for agent in folders(&root.join("agents"), found) {
+        found.add_file(agent.join("agent/openclaw-agent.sqlite"), "database");
+        discover_sessions(&agent.join("sessions"), found);
+        discover_sessions(&agent.join("session-sqlite-import-archive"), found);
+    }
+}
+
+/// The index that lies next to a transcript.
+pub(super) fn companions(path: &Path) -> Vec<PathBuf> {
+    match kind_of(path) {
+        Some("transcript" | "archive") => vec![path.with_file_name("sessions.json")],
+        _ => Vec::new(),
+    }
+}
+
+/// Reads one source.
+pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    match source.kind {
+        "database" => store::extract(source, out),
+        "cold" => cold::extract(source, out),
+        _ => extract_transcript(source, out),
     }
 }
 
@@ -116,17 +130,17 @@ fn roots(places: &Places, found: &mut Found) -> Vec<PathBuf> {
 fn discover_sessions(folder: &Path, found: &mut Found) {
     for entry in entries(folder, found) {
         if !entry.is_folder {
-            if let Some(kind) = names::kind_of(&entry.path) {
+            if let Some(kind) = kind_of(&entry.path) {
                 found.add(entry.path, kind);
             }
         } else if entry.name() == Some("cold") {
-            add_files(&entry.path, 0, &|entry: &Entry| names::kind_of(&entry.path), found);
+            add_files(&entry.path, 0, &|entry: &Entry| kind_of(&entry.path), found);
         }
     }
 }
 
 /// Reads one transcript, live or archived.
-fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+fn extract_transcript(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let (session, is_thread) = names::session_of(source.path);
     let known = Known {
         session_id: is_thread.then(|| session.to_owned()),

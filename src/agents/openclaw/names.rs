@@ -6,7 +6,7 @@ use std::path::Path;
 const ARCHIVES: [&str; 5] = [".reset.", ".deleted.", ".bak.", ".full.bak", ".imported-"];
 
 /// The kind of a source; none for copies, locks and recordings.
-pub(super) fn kind_of(path: &Path) -> Option<&'static str> {
+pub(in crate::agents) fn kind_of(path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_str()?;
     if name == "openclaw-agent.sqlite" {
         return Some("database");

@@ -7,7 +7,6 @@ use rusqlite::Row;
 use rusqlite::types::ValueRef;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::AGENT;
 use super::dialect::DIALECT;
 use super::family::{Family, Member};
 use super::index::Listed;
@@ -51,7 +50,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         return extract_session(&database, &survey.family, session, out);
     }
     for (session, title) in &survey.titles {
-        out.note(NoteField::Title, session_key(AGENT, session), 0, title);
+        out.note(NoteField::Title, session_key(out.agent(), session), 0, title);
     }
     if let Some(damage) = &survey.damage {
         out.problem(out.report.lines + 1, damage);
@@ -99,7 +98,7 @@ fn message(error: &Reject) -> String {
 
 /// The sessions of a database. Events are added, and replaced: often the last one, whose row id the new one gets. What
 /// a session is called or belongs to may change too.
-pub(super) fn sections(source: &mut Source<'_>) -> Result<Vec<Section>, Reject> {
+pub(in crate::agents) fn sections(source: &mut Source<'_>) -> Result<Vec<Section>, Reject> {
     let database = source.database()?;
     let survey = source.survey(|| Ok(Survey::of(&database)))?;
     let sessions = sessions(&database)?;

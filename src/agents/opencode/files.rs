@@ -84,6 +84,7 @@ fn known(source: &mut Source<'_>, folders: &Folders, out: &mut Sink<'_>) -> Resu
             parent: text(file.parent.get()),
             root: file.parent.get().and_then(|parent| root(source, folders, parent)),
             forked_from: None,
+            imported_from: None,
             moved_from: None,
             agent: text(file.agent.get()),
             is_stray: false,

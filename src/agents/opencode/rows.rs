@@ -29,6 +29,8 @@ pub(super) struct Known {
     /// Outermost parent.
     pub(super) root: Option<String>,
     pub(super) forked_from: Option<String>,
+    /// Session of another program that its beginning was copied from, of which no message is read.
+    pub(super) imported_from: Option<String>,
     /// Task of an extension that its beginning was moved here from.
     pub(super) moved_from: Option<String>,
     pub(super) agent: Option<String>,
@@ -98,6 +100,8 @@ pub(super) struct Rows<'o, 'a> {
     /// Folder that the session is in by its latest message.
     pub(super) cwd: Option<String>,
     first_cwd: Option<String>,
+    /// True while the messages are a subagent's within the session.
+    pub(super) is_sidechain: bool,
     is_reverted: bool,
     abandoned: Vec<usize>,
     /// True if all messages of the session count as copies: the title says that it is a fork, and nothing says since
@@ -119,6 +123,7 @@ impl<'o, 'a> Rows<'o, 'a> {
             first_moment: None,
             cwd: None,
             first_cwd: None,
+            is_sidechain: false,
             is_reverted: false,
             abandoned: Vec::new(),
             all_are_copies: None,
@@ -153,7 +158,7 @@ impl<'o, 'a> Rows<'o, 'a> {
 
     /// Begins a turn.
     pub(super) fn turn(&mut self) {
-        self.turns += 1;
+        self.turns += i64::from(!self.is_sidechain);
     }
 
     /// What a message is called. Messages come in order.
@@ -222,6 +227,7 @@ impl<'o, 'a> Rows<'o, 'a> {
             permission_mode: said.permission_mode.filter(|_| said.kind == MessageKind::Prompt),
             cwd: self.cwd.as_deref().or(self.known.directory.as_deref()),
             attachments: said.attachments,
+            is_sidechain: self.is_sidechain,
             ..MessageRow::default()
         };
         let place = self.out.message(row, identity.is_copy() || said.is_bare || said.is_unfinished)?;
@@ -287,6 +293,7 @@ impl<'o, 'a> Rows<'o, 'a> {
             ended_at: call.end,
             duration_ms: call.duration_ms,
             child_session_id: call.child.as_deref(),
+            is_sidechain: self.is_sidechain,
             ..ToolCallRow::default()
         };
         self.out.tool_call(row, identity.is_copy() || call.end.is_none())?;
@@ -316,6 +323,7 @@ impl<'o, 'a> Rows<'o, 'a> {
             stop_reason: response.stop_reason,
             grain: response.grain,
             is_partial: response.is_partial,
+            is_sidechain: self.is_sidechain,
             ..UsageRow::default()
         };
         self.out.usage(row, response.seq, identity.is_copy())?;
@@ -345,7 +353,7 @@ impl<'o, 'a> Rows<'o, 'a> {
             title: known.title.filter(|title| !is_default_title(title)),
             root_session_id: known.root.or_else(|| known.parent.clone()),
             parent_session_id: known.parent,
-            forked_from_session_id: known.forked_from,
+            forked_from_session_id: known.forked_from.or(known.imported_from),
             is_subagent,
             first_moment,
             session_id: known.id,

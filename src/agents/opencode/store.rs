@@ -1,6 +1,6 @@
 //! `opencode.db`, and those of the channels next to it: all sessions since 1.2, message by message and part by part.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Params, Row};
@@ -12,6 +12,7 @@ use super::rows::Known;
 use super::transcript::Transcript;
 use super::{go, listing};
 use crate::extract::{Reject, Sink};
+use crate::source::records::{List, Text};
 use crate::source::{Database, Scope, Section, Source, Statement, value_bytes, value_text};
 
 /// The tables that hold sessions, the newest first.
@@ -59,7 +60,19 @@ struct Store<'d> {
     strays: Option<Statement<'d>>,
     events: Option<Records<'d>>,
     has_events: Option<Statement<'d>>,
+    imports: Vec<Statement<'d>>,
 }
+
+/// What MiMo Code says of a session that it copied from another program.
+struct Import {
+    /// The session there.
+    origin: Option<String>,
+    /// The copied messages; none where all of the session was copied.
+    messages: Option<HashSet<String>>,
+}
+
+/// Tables of copied sessions, the newest first.
+const IMPORTS: [&str; 2] = ["external_import", "claude_import"];
 
 impl<'d> Store<'d> {
     fn open(database: &'d Database) -> Result<Self, Reject> {
@@ -75,6 +88,12 @@ impl<'d> Store<'d> {
                       AND NOT EXISTS (SELECT 1 FROM message WHERE message.id = part.message_id)";
         let has_events =
             "SELECT 1 FROM session_message WHERE session_id = ?1 AND type IN ('user', 'assistant') LIMIT 1";
+        let mut imports = Vec::new();
+        for table in IMPORTS {
+            if has(table, "session_id")? {
+                imports.extend(database.select(table, &["source_key", "message_ids"], "WHERE session_id = ?1")?);
+            }
+        }
         let events = Records::of(database, "session_message", "session_id", event_order, &EVENT_COLUMNS)?;
         Ok(Self {
             sessions,
@@ -84,11 +103,21 @@ impl<'d> Store<'d> {
             strays: if has_messages && has_parts { Some(database.prepare(strays)?) } else { None },
             has_events: if events.is_some() { Some(database.prepare(has_events)?) } else { None },
             events,
+            imports,
         })
     }
 
     /// Reads one session. What is damaged costs what lies on it.
     fn session(&mut self, session: &str, out: &mut Sink<'_>) -> Result<(), Reject> {
+        let (imported, origin) = match self.import(session) {
+            Ok(None) => (HashSet::new(), None),
+            Ok(Some(Import { messages: Some(messages), origin })) => (messages, origin),
+            Ok(Some(Import { messages: None, .. })) => return Ok(()),
+            Err(error) => {
+                damage(&error, out);
+                return Ok(());
+            }
+        };
         let (known, boundary) = match self.known(session) {
             Ok(known) => known,
             Err(error) => {
@@ -100,7 +129,21 @@ impl<'d> Store<'d> {
         if matches!(has_events, Some(Ok(true))) {
             return self.read_events(known, boundary, out);
         }
-        self.read_messages(known, out)
+        self.read_messages(Known { imported_from: origin, ..known }, &imported, out)
+    }
+
+    /// Reads what was copied into a session from another program.
+    fn import(&mut self, session: &str) -> Result<Option<Import>, rusqlite::Error> {
+        for statement in &mut self.imports {
+            let mut rows = statement.query([session])?;
+            if let Some(row) = rows.next()? {
+                let json = text(row, 1).unwrap_or_default();
+                let List(ids) = serde_json::from_str::<List<Text<'_>>>(&json).unwrap_or_default();
+                let ids: HashSet<String> = ids.iter().filter_map(Text::owned).collect();
+                return Ok(Some(Import { origin: text(row, 0), messages: Some(ids).filter(|ids| !ids.is_empty()) }));
+            }
+        }
+        Ok(None)
     }
 
     /// The rows of 2.x.
@@ -136,7 +179,7 @@ impl<'d> Store<'d> {
     }
 
     /// The rows of 1.2 and later.
-    fn read_messages(&mut self, known: Known, out: &mut Sink<'_>) -> Result<(), Reject> {
+    fn read_messages(&mut self, known: Known, imported: &HashSet<String>, out: &mut Sink<'_>) -> Result<(), Reject> {
         let session = known.id.clone();
         let mut transcript = Transcript::new(known, out);
         let Self { messages, parts, strays, .. } = self;
@@ -145,11 +188,18 @@ impl<'d> Store<'d> {
                 let id = match row {
                     Ok(row) => {
                         let id = text(row, 0).unwrap_or_default();
+                        if imported.contains(&id) {
+                            return Ok(());
+                        }
+                        transcript.step_aside(text(row, 3).is_some_and(|agent| agent != MAIN))?;
                         transcript.begin(&id, number(row, 1).and_then(moment), bytes(row, 2))?;
                         id
                     }
                     Err(error) => {
                         let id = place.name();
+                        if imported.contains(&id) {
+                            return Ok(());
+                        }
                         let created = place.created.and_then(moment).or_else(|| moment_of(&id));
                         transcript.begin_lost(&id, created, &damaged(error))?;
                         id
@@ -230,7 +280,9 @@ const SESSION_COLUMNS: [&str; 11] = [
     "fork_boundary",
     "slug",
 ];
-const MESSAGE_COLUMNS: [&str; 3] = ["id", "time_created", "data"];
+const MESSAGE_COLUMNS: [&str; 4] = ["id", "time_created", "data", "agent_id"];
+/// How MiMo Code calls the agent that the person talks to.
+const MAIN: &str = "main";
 const EVENT_COLUMNS: [&str; 5] = ["id", "type", "seq", "time_created", "data"];
 
 fn known_of(session: &str, row: &Row<'_>) -> Known {
@@ -252,6 +304,7 @@ fn known_of(session: &str, row: &Row<'_>) -> Known {
         agent: text(row, 5),
         created: number(row, 6).and_then(moment),
         forked_from: text(row, 8),
+        imported_from: None,
         moved_from: text(row, 10).filter(|_| is_moved),
         root: None,
         is_stray: false,

@@ -131,6 +131,13 @@ impl<'o, 'a> Transcript<'o, 'a> {
         })
     }
 
+    /// Says if the next messages are a subagent's within the session.
+    pub(super) fn step_aside(&mut self, is_sidechain: bool) -> Result<(), Reject> {
+        self.end()?;
+        self.rows.is_sidechain = is_sidechain;
+        Ok(())
+    }
+
     /// Takes a message whose record cannot be had.
     pub(super) fn begin_lost(&mut self, id: &str, created: Option<i64>, reason: &str) -> Result<(), Reject> {
         self.end()?;

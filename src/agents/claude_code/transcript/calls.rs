@@ -7,10 +7,10 @@ use super::super::content::{Structured, output_text};
 use super::super::pending::{EarlyResult, PendingCall};
 use super::super::record::{Block, Input, Line};
 use super::super::tools::{self, Evidence, Outcome};
-use super::{Spot, Transcript, session_key};
+use super::{Spot, Transcript};
 use crate::agents::ids;
 use crate::agents::mcp;
-use crate::extract::{NoteField, Reject};
+use crate::extract::{NoteField, Reject, session_key};
 use crate::source::repair;
 use crate::tables::{Category, ToolCallRow};
 
@@ -160,7 +160,7 @@ impl Transcript<'_, '_> {
     /// Adds to the subagent's session what only the call that started it says.
     pub(super) fn note_child(&mut self, call: &PendingCall) {
         if let Some(child) = &call.child {
-            let key = session_key(child);
+            let key = session_key(self.out.agent(), child);
             for (field, text) in [(NoteField::Title, &call.description), (NoteField::SubagentType, &call.subagent_type)]
             {
                 if let Some(text) = text {

@@ -54,8 +54,14 @@ impl Transcript<'_, '_> {
     }
 
     pub(super) fn complete_facts(&mut self, description: &Description<'_>) -> Facts {
-        let facts = std::mem::take(&mut self.facts);
-        let title = self.titles.custom.take().or(self.titles.generated.take());
+        let mut facts = std::mem::take(&mut self.facts);
+        let mut title = self.titles.custom.take().or(self.titles.generated.take());
+        if let Some(host) = self.identity.host.take() {
+            title = host.title.filter(|_| self.identity.agent.is_none()).or(title);
+            if facts.project_path.as_ref().is_none_or(|folder| folder.starts_with(host.inner_folders)) {
+                facts.project_path = host.folder;
+            }
+        }
         let Some(agent) = &self.identity.agent else {
             return Facts { session_id: self.session_id.clone(), kind: SessionKind::Session, title, ..facts };
         };

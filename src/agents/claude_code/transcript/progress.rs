@@ -9,7 +9,7 @@ use super::calls::child_session;
 use super::facts::is_side_agent;
 use super::{Transcript, message_key};
 use crate::agents::kit::facts::keep_earlier;
-use crate::extract::{Facts, NoteField, Reject};
+use crate::extract::{Facts, Kind, NoteField, Reject, key};
 use crate::tables::{SessionKind, UsageRow};
 
 /// The subagents that progress lines mention, by their sessions.
@@ -34,8 +34,9 @@ impl Transcript<'_, '_> {
             self.bill_progress(line, data, agent, number);
         }
         if let Some(uuid) = line.uuid.get() {
-            let parent = line.parent.get().map(message_key);
-            self.tree.add(message_key(uuid), parent, false, line.is_sidechain.0);
+            let key = |uuid| message_key(self.out.agent(), uuid);
+            let (key, parent) = (key(uuid), line.parent.get().map(key));
+            self.tree.add(key, parent, false, line.is_sidechain.0);
         }
     }
 
@@ -43,10 +44,10 @@ impl Transcript<'_, '_> {
     fn link_child(&mut self, line: &Line<'_>, agent: &str) {
         let Some(call) = line.parent_tool.get() else { return };
         let child = child_session(self.main_of(line), agent);
-        if let Some(call) = self.calls.link(super::call_key(call), child) {
+        if let Some(call) = self.calls.link(super::super::call_key(call), child) {
             self.note_child(&call);
             let child = call.child.as_deref().unwrap_or_default();
-            self.out.note(NoteField::ChildSession, super::call_key(&call.call_id), 0, child);
+            self.out.note(NoteField::ChildSession, key(self.out.agent(), Kind::ToolCall, &call.call_id), 0, child);
         }
     }
 

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use super::super::AGENT;
 use super::super::content::Content;
 use super::super::outcome::{End, Outcome};
 use super::super::record::{Action, Item, Structured};
@@ -55,7 +54,7 @@ pub(super) struct Answer {
 }
 
 pub(super) fn call_key(id: &str) -> u64 {
-    key(AGENT, Kind::ToolCall, id)
+    key("", Kind::ToolCall, id)
 }
 
 impl Call {

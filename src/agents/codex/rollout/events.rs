@@ -1,9 +1,9 @@
 //! Events: what the items do not say.
 
+use super::super::changes;
 use super::super::content::plain_text;
 use super::super::outcome::{End, milliseconds};
 use super::super::record::{Duration, Event, McpResult};
-use super::super::{AGENT, changes};
 use super::{Rollout, Spot, blank};
 use crate::agents::mcp;
 use crate::extract::{NoteField, Reject, error_type, session_key};
@@ -84,7 +84,7 @@ impl Rollout<'_, '_> {
             "thread_name_updated" => {
                 if let Some(name) = event.thread_name.get() {
                     let rank = i64::try_from(spot.number).unwrap_or(i64::MAX);
-                    self.out.note(NoteField::Title, session_key(AGENT, &self.session), rank, name);
+                    self.out.note(NoteField::Title, session_key(self.out.agent(), &self.session), rank, name);
                 }
                 Ok(())
             }

@@ -5,8 +5,6 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::extract::{KeyMap, KeySet, Kind, key};
 
-use super::AGENT;
-
 /// Gives names.
 #[derive(Default)]
 pub(super) struct Ids {
@@ -29,7 +27,7 @@ impl Ids {
         self.before = own;
         let explicit = explicit.filter(|id| id.len() >= 20 && (id.starts_with("msg_") || id.starts_with("rs_")));
         if let Some(id) = explicit
-            && self.explicit.insert(key(AGENT, Kind::Message, id))
+            && self.explicit.insert(key("", Kind::Message, id))
         {
             return id.to_owned();
         }

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use chrono::{DateTime, NaiveDateTime, Timelike};
 
+use super::super::lineage::Lineage;
 use super::super::record::{Git, Line, Meta, Spawn, Subagent, ThreadSource};
-use super::super::{AGENT, lineage::Lineage};
 use super::{Rollout, Spot};
 use crate::extract::{Facts, Reject};
 use crate::source::unescape;
@@ -149,8 +149,8 @@ pub(super) fn without_prefix(path: &str) -> &str {
 }
 
 /// Key of the fact that a session holds a prompt, for histories that name no session.
-pub(in super::super) fn prompt_key(text: &str) -> u64 {
-    crate::extract::key(AGENT, crate::extract::Kind::Presence, &format!("prompt:{}", text.trim()))
+pub(in super::super) fn prompt_key(agent: &str, text: &str) -> u64 {
+    crate::extract::key(agent, crate::extract::Kind::Presence, &format!("prompt:{}", text.trim()))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::super::counts::{Billed, Counted, Numbers};
 use super::super::limits::Limits;
 use super::super::record::{RateLimits, TokenInfo, UsageRecord};
-use super::super::{AGENT, response_id};
+use super::super::response_id;
 use super::{Rollout, Spot};
 use crate::extract::{Kind, Reject, key};
 
@@ -70,7 +70,7 @@ impl Rollout<'_, '_> {
                 format!("{}#{total}", self.session)
             }
         };
-        if self.responses.contains(&key(AGENT, Kind::Response, &id)) {
+        if self.responses.contains(&key("", Kind::Response, &id)) {
             if let Some(billed) = self.billed.as_mut().filter(|billed| billed.response_id == id) {
                 billed.copies += 1;
             }
@@ -81,7 +81,7 @@ impl Rollout<'_, '_> {
         if let Some(billed) = told {
             // It keeps the name that it has, also in lakes that were filled before the record was written.
             (billed.is_from_totals, billed.weak) = (false, weak);
-            self.responses.insert(key(AGENT, Kind::Response, &id));
+            self.responses.insert(key("", Kind::Response, &id));
             return Ok(());
         }
         self.bill(spot, id, numbers, false)
@@ -99,7 +99,7 @@ impl Rollout<'_, '_> {
         self.flush_user()?;
         self.flush_billed()?;
         self.has_rows = true;
-        self.responses.insert(key(AGENT, Kind::Response, &id));
+        self.responses.insert(key("", Kind::Response, &id));
         let reply = self.reply.as_mut().filter(|reply| reply.response_id.is_none());
         let waits = is_from_totals && *self.counts_come_first.get_or_insert(reply.is_none());
         let (mut message_id, mut seq) = (None, self.seq);
@@ -197,12 +197,12 @@ impl Rollout<'_, '_> {
 
     /// A name that no response of the file has: counters may start anew.
     pub(super) fn first_free(&mut self, name: String) -> String {
-        let is_free = |name: &String| !self.responses.contains(&key(AGENT, Kind::Response, name));
+        let is_free = |name: &String| !self.responses.contains(&key("", Kind::Response, name));
         if is_free(&name) {
             return name;
         }
         // Below the last count that was given, none is free.
-        let last = self.repeats.entry(key(AGENT, Kind::Response, &name)).or_insert(1);
+        let last = self.repeats.entry(key("", Kind::Response, &name)).or_insert(1);
         loop {
             *last += 1;
             let counted = format!("{name}.{last}");

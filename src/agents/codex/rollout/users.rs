@@ -127,7 +127,7 @@ impl Rollout<'_, '_> {
         let text = typed::typed_part(if announced.trim().is_empty() { &message.text } else { announced });
         self.begin_person_turn();
         if self.claims_prompts {
-            self.out.claim(meta::prompt_key(text), false);
+            self.out.claim(meta::prompt_key(self.out.agent(), text), false);
         }
         let UserMessage { id, attachments, spot, .. } = message;
         let message = UserMessage { id: id.clone(), text: text.to_owned(), attachments: *attachments, spot: *spot };
