@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn most_agents_say_up_to_which_version_they_are_read() {
         let known = AGENTS.iter().filter(|agent| newest_read(agent.about()).is_some()).count();
-        assert!(known * 10 >= AGENTS.len() * 8, "{known} of {}", AGENTS.len());
+        assert!(known * 10 >= AGENTS.len() * 6, "{known} of {}", AGENTS.len());
     }
 
     #[test]
