@@ -16,6 +16,7 @@ mod folders;
 pub mod gemini;
 mod ids;
 pub mod kilo_code;
+pub mod kimi_code;
 pub mod kiro_cli;
 pub mod kiro_ide;
 mod kit;
@@ -121,6 +122,7 @@ pub static AGENTS: &[&dyn Agent] = &[
     &amazon_q::AmazonQ,
     &kiro_cli::KiroCli,
     &kiro_ide::KiroIde,
+    &kimi_code::KimiCode,
     &windsurf::Windsurf,
 ];
 
