@@ -17,6 +17,7 @@ mod folders;
 pub mod gemini;
 mod ids;
 pub mod kilo_code;
+pub mod kimi_code;
 pub mod kiro_cli;
 pub mod kiro_ide;
 mod kit;
@@ -126,6 +127,7 @@ pub static AGENTS: &[&dyn Agent] = &[
     &amazon_q::AmazonQ,
     &kiro_cli::KiroCli,
     &kiro_ide::KiroIde,
+    &kimi_code::KimiCode,
     &windsurf::Windsurf,
     &claude_cowork::ClaudeCowork,
     &openclaude::OpenClaude,
