@@ -9,10 +9,12 @@ pub mod claude_cowork;
 pub mod cline;
 pub mod codex;
 pub mod copilot;
+pub mod copilot_chat;
 pub mod cursor;
 mod document;
 pub mod droid;
 mod editor_settings;
+mod editors;
 mod folders;
 pub mod gemini;
 mod ids;
@@ -113,6 +115,7 @@ pub static AGENTS: &[&dyn Agent] = &[
     &codex::Codex,
     &gemini::Gemini,
     &copilot::CopilotCli,
+    &copilot_chat::CopilotChat,
     &droid::Droid,
     &pi::Pi,
     &oh_my_pi::OhMyPi,

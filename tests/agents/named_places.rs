@@ -93,6 +93,7 @@ const TRANSCRIPTS: [(&str, &str); 10] = [
     ("traex", ".trae/cli/sessions/2026/08/01/rollout-2026-08-01T10-00-00-019fbcc4-2900-7000-8000-0000000000e1.jsonl"),
     ("kimi-code", ".kimi-code/sessions/wd_web_0123456789ab/session_s1/agents/main/wire.jsonl"),
     ("claude-code", ".claude/projects/-home-ana-api-v2/22222222-2222-4222-8222-222222222222.jsonl"),
+    ("copilot-chat", ".config/Code/User/workspaceStorage/ab12/chatSessions/00005b0c-0000-4000-8000-000000005b0c.jsonl"),
 ];
 
 #[test]

@@ -7,20 +7,9 @@ use super::dialect::{Dialect, Signs};
 use super::task::{HISTORY, ITEM, METADATA, SHOWN};
 use super::{INDEX, SESSION, SUBAGENT, TASK};
 use crate::agents::editor_settings::text_setting;
+use crate::agents::editors::users;
 use crate::agents::folders::{entries, folders, lies_in};
 use crate::agents::{Found, Places, kilo_code, roo_code};
-
-/// Folders of editors that run on another machine.
-const SERVERS: [&str; 6] = [
-    ".vscode-server",
-    ".vscode-server-insiders",
-    ".vscode-remote",
-    ".cursor-server",
-    ".windsurf-server",
-    ".vscodium-server",
-];
-/// Folder of code-server.
-const CODE_SERVER: &str = ".local/share/code-server";
 
 /// Cline's index, below its storage.
 const TASKS: &str = "state/taskHistory.json";
@@ -70,23 +59,6 @@ fn storages(dialect: &Dialect, places: &Places, found: &mut Found) -> Vec<PathBu
     custom.retain(|folder| !storages.contains(folder));
     storages.extend(custom);
     storages
-}
-
-/// The `User` folder of every editor.
-fn users(places: &Places, found: &mut Found) -> Vec<PathBuf> {
-    let home = &places.home;
-    let bases = [
-        places.folder("XDG_CONFIG_HOME", ".config"),
-        home.join("Library/Application Support"),
-        places.folder("APPDATA", "AppData/Roaming"),
-    ];
-    let mut users: Vec<PathBuf> = Vec::new();
-    for base in bases {
-        users.extend(folders(&base, found).into_iter().map(|editor| editor.join("User")));
-    }
-    users.extend(SERVERS.iter().map(|server| home.join(server).join("data/User")));
-    users.push(home.join(CODE_SERVER).join("User"));
-    users
 }
 
 /// Files of settings that go with an editor's `User` folder: the user's, each profile's, and on a server the machine's.

@@ -6,8 +6,9 @@ use rusqlite::OptionalExtension;
 use rusqlite::types::ValueRef;
 use serde_json::Value;
 
-use super::{AGENT, folder};
+use super::AGENT;
 use crate::agents::document::Torn;
+use crate::agents::editors::{WORKSPACE, workspace_folder};
 use crate::agents::ids::Prints;
 use crate::agents::kit::thread::{Position, Thread, blank};
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key};
@@ -44,7 +45,7 @@ record! {
 
 /// Reads the database, tab by tab; each tab once, under whichever key it stands first.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
-    let folder = folder::beside(source);
+    let folder = workspace_folder(source, &source.path.with_file_name(WORKSPACE));
     let workspace = source.path.parent().and_then(|folder| folder.file_name()?.to_str()).unwrap_or_default();
     let database = source.database()?;
     let mut seen = KeySet::default();

@@ -3,11 +3,11 @@
 
 mod cascade;
 mod chat;
-mod folder;
 mod rest;
 
 use std::path::{Path, PathBuf};
 
+use super::editors::WORKSPACE;
 use super::folders::{Entry, add_files, entries, folders, with_folders_above};
 use super::{About, Agent, Found, Grain, Places, Records, RestsOn};
 use crate::extract::{Reject, Sink};
@@ -98,7 +98,7 @@ impl Agent for Windsurf {
 
     fn companions(&self, path: &Path) -> Vec<PathBuf> {
         let is_of_workspace = kind_of(path) == Some(STORE) && !is_of_all(path);
-        is_of_workspace.then(|| path.with_file_name(folder::DESCRIPTION)).into_iter().collect()
+        is_of_workspace.then(|| path.with_file_name(WORKSPACE)).into_iter().collect()
     }
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {

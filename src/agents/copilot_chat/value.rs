@@ -1,0 +1,49 @@
+//! Values of a chat's document. A value of the wrong type is absent.
+
+use serde_json::Value;
+
+use crate::source::records::TokenNumber;
+use crate::time::from_epoch;
+
+/// Values at JSON pointers.
+pub(super) trait At {
+    /// Returns a value that is not null.
+    fn at(&self, pointer: &str) -> Option<&Value>;
+
+    /// Returns a text that is not empty.
+    fn text_at(&self, pointer: &str) -> Option<&str> {
+        self.at(pointer)?.as_str().filter(|text| !text.is_empty())
+    }
+
+    /// Returns a count of tokens.
+    fn count_at(&self, pointer: &str) -> Option<i64> {
+        TokenNumber::of(self.whole_at(pointer)).0
+    }
+
+    /// Returns a number without its fraction.
+    #[expect(clippy::cast_possible_truncation, reason = "a cast of a float saturates")]
+    fn whole_at(&self, pointer: &str) -> Option<i64> {
+        self.at(pointer)?.as_f64().map(|number| number as i64)
+    }
+
+    /// Returns a moment that is written as milliseconds since 1970. Microseconds since 1970.
+    fn moment_at(&self, pointer: &str) -> Option<i64> {
+        self.at(pointer)?.as_f64().and_then(from_epoch)
+    }
+
+    /// Returns the items of a list.
+    fn items_at(&self, pointer: &str) -> &[Value] {
+        self.at(pointer).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// True if the value is `true`.
+    fn is_true_at(&self, pointer: &str) -> bool {
+        self.at(pointer) == Some(&Value::Bool(true))
+    }
+}
+
+impl At for Value {
+    fn at(&self, pointer: &str) -> Option<&Value> {
+        self.pointer(pointer).filter(|value| !value.is_null())
+    }
+}
