@@ -19,6 +19,7 @@ mod folders;
 pub mod gemini;
 mod ids;
 pub mod kilo_code;
+pub mod kimi_cli;
 pub mod kimi_code;
 pub mod kiro_cli;
 pub mod kiro_ide;
@@ -131,6 +132,7 @@ pub static AGENTS: &[&dyn Agent] = &[
     &kiro_cli::KiroCli,
     &kiro_ide::KiroIde,
     &kimi_code::KimiCode,
+    &kimi_cli::KimiCli,
     &windsurf::Windsurf,
     &claude_cowork::ClaudeCowork,
     &openclaude::OpenClaude,
