@@ -30,6 +30,7 @@ pub mod oh_my_pi;
 pub mod openclaude;
 pub mod openclaw;
 pub mod opencode;
+pub mod openhands;
 mod patch;
 pub mod pi;
 mod prompts;
@@ -133,6 +134,7 @@ pub static AGENTS: &[&dyn Agent] = &[
     &kiro_ide::KiroIde,
     &kimi_code::KimiCode,
     &kimi_cli::KimiCli,
+    &openhands::OpenHands,
     &windsurf::Windsurf,
     &claude_cowork::ClaudeCowork,
     &openclaude::OpenClaude,
