@@ -82,7 +82,7 @@ fn settings_of_a_given_home_lead_nowhere_else() {
 }
 
 /// A transcript of each agent that writes lines, of a fixture.
-const TRANSCRIPTS: [(&str, &str); 10] = [
+const TRANSCRIPTS: [(&str, &str); 11] = [
     ("codex", ".codex/sessions/2026/08/01/rollout-2026-08-01T11-00-00-019fbcc4-2900-7000-8000-000000000001.jsonl"),
     ("copilot-cli", ".copilot/session-state/c1000000-0000-4000-8000-000000000001/events.jsonl"),
     ("droid", ".factory/sessions/-w-app/s1.jsonl"),
