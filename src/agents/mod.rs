@@ -17,6 +17,7 @@ mod editor_settings;
 mod editors;
 mod folders;
 pub mod gemini;
+pub mod goose;
 mod ids;
 pub mod kilo_code;
 pub mod kimi_cli;
@@ -141,6 +142,7 @@ pub static AGENTS: &[&dyn Agent] = &[
     &traex::TraeX,
     &mimocode::MimoCode,
     &qclaw::QClaw,
+    &goose::Goose,
 ];
 
 /// The agent of that id.

@@ -97,7 +97,9 @@ impl Audit<'_, '_> {
         for (model, counts) in std::mem::take(&mut self.last) {
             if self.sums.len() < MOST_MODELS || self.sums.contains_key(&model) {
                 let sums = self.sums.entry(model).or_default();
-                sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum = sum.saturating_add(count));
+                for (sum, count) in sums.iter_mut().zip(counts) {
+                    *sum = sum.saturating_add(count);
+                }
             }
         }
     }

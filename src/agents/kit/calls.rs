@@ -140,6 +140,11 @@ impl Calls {
         self.seqs.contains_key(&name_key(name))
     }
 
+    /// Says of the open calls before a place that they were interrupted.
+    pub(in crate::agents) fn interrupt_before(&mut self, seq: i64) {
+        self.open.range_mut(..seq).for_each(|(_, call)| call.status = Status::Interrupted);
+    }
+
     /// Marks all open calls as copies.
     pub(in crate::agents) fn weaken(&mut self) {
         self.open.values_mut().for_each(|call| call.is_copy = true);

@@ -1,4 +1,4 @@
-//! `MiMo` Code, Xiaomi's fork of `OpenCode` 1.x. It copies the sessions of other agents into its database.
+//! MiMo Code, Xiaomi's fork of OpenCode 1.x. It copies the sessions of other agents into its database.
 
 use std::path::{Path, PathBuf};
 

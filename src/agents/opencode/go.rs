@@ -6,10 +6,11 @@ use std::path::Path;
 
 use super::ids::{Identity, Traits};
 use super::rows::{Known, Response, Rows, Said};
-use super::store::{bytes, each, moment, number, report, text};
+use super::store::moment;
 use super::tokens::Billed;
 use super::tools::Call;
 use super::transcript::append;
+use crate::agents::kit::store::{bytes, each, number, report, text};
 use crate::extract::{Reject, Sink};
 use crate::source::records::{Flag, List, Object, Text, record};
 use crate::source::{Database, repair};

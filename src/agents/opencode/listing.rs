@@ -6,18 +6,10 @@ use std::hash::Hasher;
 use rusqlite::Row;
 use xxhash_rust::xxh3::Xxh3;
 
-use super::store::{SESSIONS, each, moment, number, text};
+use super::store::{SESSIONS, moment};
+use crate::agents::kit::store::{Listing, each, number, text};
 use crate::extract::Reject;
 use crate::source::{Database, Section, Statement};
-
-/// The sessions of a database, and what kept others from being listed.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Listing {
-    /// A stamp changes whenever any of the session's rows do: when it was last written to, the number of its messages
-    /// and parts, the last of each, and when the last message and its parts were last written to.
-    pub(super) sessions: Vec<Section>,
-    pub(super) damage: Vec<String>,
-}
 
 /// The tables that hold a session's records.
 const RECORDS: [&str; 3] = ["message", "part", "session_message"];
@@ -30,7 +22,9 @@ struct Counted {
     began: Option<i64>,
 }
 
-/// Every session that has a row of its own or records. Reads the sessions' rows, the indexes by session, and two rows
+/// Every session that has a row of its own or records. A stamp changes with when the session was last written to, the
+/// number of its messages and parts, the last of each, and when the last message and its parts were last written to.
+/// Reads the sessions' rows, the indexes by session, and two rows
 /// of each session.
 pub(super) fn sessions(database: &Database) -> Result<Listing, Reject> {
     let mut damage = Vec::new();

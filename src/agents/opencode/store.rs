@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use rusqlite::types::ValueRef;
-use rusqlite::{Params, Row};
+use rusqlite::Row;
 
 use super::events::{EventRow, Events};
 use super::ids::moment_of;
@@ -11,9 +10,10 @@ use super::record::{self, Revert};
 use super::rows::Known;
 use super::transcript::Transcript;
 use super::{go, listing};
+use crate::agents::kit::store::{Records, bytes, damage, damaged, number, report, text};
 use crate::extract::{Reject, Sink};
 use crate::source::records::{List, Text};
-use crate::source::{Database, Scope, Section, Source, Statement, value_bytes, value_text};
+use crate::source::{Database, Scope, Section, Source, Statement};
 
 /// The tables that hold sessions, the newest first.
 pub(super) const SESSIONS: [&str; 2] = ["session_v2", "session"];
@@ -39,16 +39,8 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         return go::extract(&database, source.path, out);
     }
     let listing = source.survey(|| listing::sessions(&database))?;
-    for error in &listing.damage {
-        out.problem(out.report.lines + 1, &format!("the database is damaged: {error}"));
-    }
-    if source.scope == Scope::Whole {
-        let mut store = Store::open(&database)?;
-        for session in &listing.sessions {
-            store.session(&session.id, out)?;
-        }
-    }
-    Ok(())
+    let mut store = Store::open(&database)?;
+    listing.read(source.scope, out, |session, out| store.session(session, out))
 }
 
 /// An open database, and what is asked of it for each session.
@@ -309,142 +301,6 @@ fn known_of(session: &str, row: &Row<'_>) -> Known {
         root: None,
         is_stray: false,
         reverted,
-    }
-}
-
-/// The records of a table that belong to a session or a message. Where they lie is read first, by an index, each by
-/// itself then: a damaged page costs what lies on it.
-struct Records<'d> {
-    in_order: Statement<'d>,
-    /// As the index of owners has them, which may be sound where the order is not to be had.
-    unordered: Statement<'d>,
-    one: Statement<'d>,
-}
-
-/// Where a record lies, and what is known of it by that.
-struct Place {
-    row: i64,
-    id: Option<String>,
-    /// As the store counts.
-    created: Option<i64>,
-}
-
-impl Place {
-    /// What to call a record that cannot be read.
-    fn name(&self) -> String {
-        self.id.clone().unwrap_or_else(|| format!("row {}", self.row))
-    }
-}
-
-impl<'d> Records<'d> {
-    /// Records by owner; none where there is no such table. Columns that are not there are null.
-    fn of(
-        database: &'d Database,
-        table: &str,
-        owner: &str,
-        order: &str,
-        columns: &[&str],
-    ) -> Result<Option<Self>, Reject> {
-        let there = database.columns(table)?;
-        let named = |column: &str| there.iter().any(|name| name == column);
-        let Some(one) = database.select(table, columns, "WHERE rowid = ?1")? else { return Ok(None) };
-        let known =
-            ["id", "time_created"].map(|column| if order.contains(column) && named(column) { column } else { "NULL" });
-        let of_owner = |columns: &str, rest: &str| {
-            database.prepare(&format!("SELECT rowid, {columns} FROM {table} WHERE {owner} = ?1 {rest}"))
-        };
-        let in_order = of_owner(&known.join(", "), &format!("ORDER BY {order}"))?;
-        Ok(Some(Self { in_order, unordered: of_owner("NULL, NULL", "")?, one }))
-    }
-
-    /// Emits the records of an owner, or what is wrong with one. Gives back what kept others from being found.
-    fn each(
-        &mut self,
-        owner: &str,
-        mut take: impl FnMut(&Place, Result<&Row<'_>, &rusqlite::Error>) -> Result<(), Reject>,
-    ) -> Result<Result<(), rusqlite::Error>, Reject> {
-        let mut found = Ok(());
-        let places = places(&mut self.in_order, owner).or_else(|(error, _)| {
-            found = Err(error);
-            places(&mut self.unordered, owner)
-        });
-        for place in places.unwrap_or_else(|(_, before)| before) {
-            let mut rows = self.one.query([place.row])?;
-            match rows.next() {
-                Ok(Some(row)) => take(&place, Ok(row))?,
-                Ok(None) => {}
-                Err(error) => take(&place, Err(&error))?,
-            }
-        }
-        Ok(found)
-    }
-}
-
-/// Where an owner's records lie; of those that come before a damaged page, with what is wrong with it.
-fn places(statement: &mut Statement<'_>, owner: &str) -> Result<Vec<Place>, (rusqlite::Error, Vec<Place>)> {
-    let mut places = Vec::new();
-    let read = statement.query([owner]).and_then(|mut rows| {
-        while let Some(row) = rows.next()? {
-            places.push(Place { row: row.get(0)?, id: text(row, 1), created: number(row, 2) });
-        }
-        Ok(())
-    });
-    match read {
-        Ok(()) => Ok(places),
-        Err(error) => Err((error, places)),
-    }
-}
-
-/// Emits the rows that a statement gives. A damaged page ends them, and is no failure: it is what is given back.
-pub(super) fn each(
-    statement: &mut Statement<'_>,
-    parameters: impl Params,
-    mut take: impl FnMut(&Row<'_>) -> Result<(), Reject>,
-) -> Result<Result<(), rusqlite::Error>, Reject> {
-    let mut rows = match statement.query(parameters) {
-        Ok(rows) => rows,
-        Err(error) => return Ok(Err(error)),
-    };
-    loop {
-        match rows.next() {
-            Ok(Some(row)) => take(row)?,
-            Ok(None) => return Ok(Ok(())),
-            Err(error) => return Ok(Err(error)),
-        }
-    }
-}
-
-/// Counts what is damaged.
-pub(super) fn report(read: Result<(), rusqlite::Error>, out: &mut Sink<'_>) {
-    if let Err(error) = read {
-        damage(&error, out);
-    }
-}
-
-fn damage(error: &rusqlite::Error, out: &mut Sink<'_>) {
-    out.problem(out.report.lines + 1, &damaged(error));
-}
-
-fn damaged(error: &rusqlite::Error) -> String {
-    format!("the database is damaged: {error}")
-}
-
-/// A column's bytes; none are an empty text.
-pub(super) fn bytes<'r>(row: &'r Row<'_>, column: usize) -> &'r [u8] {
-    row.get_ref(column).ok().and_then(value_bytes).unwrap_or_default()
-}
-
-/// A column as text; an empty one counts as none.
-pub(super) fn text(row: &Row<'_>, column: usize) -> Option<String> {
-    value_text(row.get_ref(column).ok()?).filter(|text| !text.is_empty())
-}
-
-/// A column as a whole number.
-pub(super) fn number(row: &Row<'_>, column: usize) -> Option<i64> {
-    match row.get_ref(column).ok()? {
-        ValueRef::Integer(number) => Some(number),
-        ValueRef::Text(text) => std::str::from_utf8(text).ok()?.parse().ok(),
-        ValueRef::Real(_) | ValueRef::Blob(_) | ValueRef::Null => None,
     }
 }
 

@@ -1,4 +1,4 @@
-//! `QClaw`, a program that keeps sessions as `OpenClaw` does.
+//! QClaw, a program that keeps sessions as OpenClaw does.
 
 use std::path::{Path, PathBuf};
 

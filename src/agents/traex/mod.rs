@@ -1,4 +1,4 @@
-//! `TraeX`, the second TRAE CLI: a fork of Codex CLI that writes Codex' rollouts.
+//! TraeX, the second TRAE CLI: a fork of Codex CLI that writes Codex' rollouts.
 
 use std::path::Path;
 
