@@ -19,6 +19,7 @@ mod folders;
 pub mod gemini;
 pub mod goose;
 mod ids;
+pub mod junie;
 pub mod kilo_code;
 pub mod kimi_cli;
 pub mod kimi_code;
@@ -136,6 +137,7 @@ pub static AGENTS: &[&dyn Agent] = &[
     &kimi_code::KimiCode,
     &kimi_cli::KimiCli,
     &openhands::OpenHands,
+    &junie::Junie,
     &windsurf::Windsurf,
     &claude_cowork::ClaudeCowork,
     &openclaude::OpenClaude,
