@@ -3,6 +3,7 @@
 
 pub mod aider;
 pub mod amazon_q;
+pub mod antigravity;
 mod base64;
 pub mod claude_code;
 pub mod claude_cowork;
@@ -143,6 +144,7 @@ pub static AGENTS: &[&dyn Agent] = &[
     &mimocode::MimoCode,
     &qclaw::QClaw,
     &goose::Goose,
+    &antigravity::Antigravity,
 ];
 
 /// The agent of that id.
