@@ -19,6 +19,7 @@ mod editors;
 mod folders;
 pub mod gemini;
 pub mod goose;
+pub mod grok;
 mod ids;
 pub mod kilo_code;
 pub mod kimi_cli;
@@ -145,6 +146,7 @@ pub static AGENTS: &[&dyn Agent] = &[
     &qclaw::QClaw,
     &goose::Goose,
     &antigravity::Antigravity,
+    &grok::Grok,
 ];
 
 /// The agent of that id.
