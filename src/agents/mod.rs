@@ -11,6 +11,7 @@ pub mod cline;
 pub mod codex;
 pub mod copilot;
 pub mod copilot_chat;
+pub mod crush;
 pub mod cursor;
 mod document;
 pub mod droid;
@@ -147,6 +148,7 @@ pub static AGENTS: &[&dyn Agent] = &[
     &goose::Goose,
     &antigravity::Antigravity,
     &grok::Grok,
+    &crush::Crush,
 ];
 
 /// The agent of that id.
