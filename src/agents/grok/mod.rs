@@ -28,6 +28,7 @@ static ABOUT: About = About {
     versions: "0.1 to 2026-08, by its source",
     rests_on: RestsOn::Source,
     records: Records::EXACT,
+    marks: &[("/params/update/sessionUpdate", None)],
     streams: &[UPDATES, CHAT],
     began: &["timestamp"],
     ..About::NEW
@@ -64,14 +65,15 @@ impl Agent for Grok {
     }
 
     fn claims(&self, path: &Path) -> Option<&'static str> {
-        lies_in(path, ".grok").then(|| self.takes(path)).flatten()
+        let name = path.file_name()?;
+        (lies_in(path, ".grok") && (name == LOG || name == HISTORY)).then(|| self.takes(path)).flatten()
     }
 
     fn takes(&self, path: &Path) -> Option<&'static str> {
         match path.file_name()?.to_str()? {
             LOG => Some(UPDATES),
             HISTORY => Some(CHAT),
-            _ => None,
+            _ => path.extension().is_some_and(|extension| extension == "jsonl").then_some(UPDATES),
         }
     }
 
