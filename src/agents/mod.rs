@@ -3,6 +3,7 @@
 
 pub mod aider;
 pub mod amazon_q;
+pub mod antigravity;
 mod base64;
 pub mod claude_code;
 pub mod claude_cowork;
@@ -10,6 +11,7 @@ pub mod cline;
 pub mod codex;
 pub mod copilot;
 pub mod copilot_chat;
+pub mod crush;
 pub mod cursor;
 mod document;
 pub mod droid;
@@ -18,6 +20,7 @@ mod editors;
 mod folders;
 pub mod gemini;
 pub mod goose;
+pub mod grok;
 mod ids;
 pub mod junie;
 pub mod kilo_code;
@@ -145,6 +148,9 @@ pub static AGENTS: &[&dyn Agent] = &[
     &mimocode::MimoCode,
     &qclaw::QClaw,
     &goose::Goose,
+    &antigravity::Antigravity,
+    &grok::Grok,
+    &crush::Crush,
 ];
 
 /// The agent of that id.

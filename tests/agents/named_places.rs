@@ -82,7 +82,7 @@ fn settings_of_a_given_home_lead_nowhere_else() {
 }
 
 /// A transcript of each agent that writes lines, of a fixture.
-const TRANSCRIPTS: [(&str, &str); 13] = [
+const TRANSCRIPTS: [(&str, &str); 14] = [
     ("codex", ".codex/sessions/2026/08/01/rollout-2026-08-01T11-00-00-019fbcc4-2900-7000-8000-000000000001.jsonl"),
     ("copilot-cli", ".copilot/session-state/c1000000-0000-4000-8000-000000000001/events.jsonl"),
     ("droid", ".factory/sessions/-w-app/s1.jsonl"),
@@ -90,6 +90,11 @@ const TRANSCRIPTS: [(&str, &str); 13] = [
     ("oh-my-pi", ".omp/agent/sessions/-shop/2026-08-01T10-00-00-000Z_2001aaaa000000000001.jsonl"),
     ("qwen-code", ".qwen/projects/-home-kim-shop/chats/5e510001-0000-4000-8000-000000000001.jsonl"),
     ("gemini-cli", ".gemini/tmp/web-app/chats/session-2026-06-01T10-00-aaaaaaaa.jsonl"),
+    ("grok", ".grok/sessions/%2Fhome%2Fana%2Fweb/019f-a/updates.jsonl"),
+    (
+        "antigravity",
+        ".gemini/antigravity-cli/brain/a1000000-0000-4000-8000-000000000001/.system_generated/logs/transcript.jsonl",
+    ),
     ("traex", ".trae/cli/sessions/2026/08/01/rollout-2026-08-01T10-00-00-019fbcc4-2900-7000-8000-0000000000e1.jsonl"),
     ("junie", ".junie/sessions/session-260825-101000-ab12/events.jsonl"),
     ("kimi-cli", ".kimi/sessions/3fe05f686bb8e9c72fb7cde88e0ca5cb/5e5c0001-0000-4000-8000-000000000000/wire.jsonl"),

@@ -25,6 +25,7 @@ static ABOUT: About = About {
     versions: "2025 to 2026-11, by its source",
     rests_on: RestsOn::Source,
     records: Records { durations: Grain::Absent, ..Records::EXACT },
+    marks: &[("/working_dir", None)],
     streams: &[TRANSCRIPT],
     sectioned: &[DATABASE],
     began: &["created"],

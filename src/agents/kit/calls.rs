@@ -150,6 +150,11 @@ impl Calls {
         self.open.values_mut().for_each(|call| call.is_copy = true);
     }
 
+    /// Returns the first open call that is wanted.
+    pub(in crate::agents) fn find(&mut self, is_wanted: impl Fn(&Call) -> bool) -> Option<&mut Call> {
+        self.open.values_mut().find(|call| is_wanted(call))
+    }
+
     /// Returns the newest open call.
     pub(in crate::agents) fn last(&mut self) -> Option<&mut Call> {
         self.open.values_mut().next_back()

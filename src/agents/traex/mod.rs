@@ -41,7 +41,8 @@ impl Agent for TraeX {
 
     fn takes(&self, path: &Path) -> Option<&'static str> {
         let name = path.file_name()?.to_str()?;
-        codex::rollout_kind(name).or(name.ends_with(".jsonl").then_some("transcript"))
+        let is_lines = path.extension().is_some_and(|extension| extension == "jsonl");
+        codex::rollout_kind(name).or(is_lines.then_some("transcript"))
     }
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
