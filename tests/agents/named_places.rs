@@ -82,7 +82,7 @@ fn settings_of_a_given_home_lead_nowhere_else() {
 }
 
 /// A transcript of each agent that writes lines, of a fixture.
-const TRANSCRIPTS: [(&str, &str); 14] = [
+const TRANSCRIPTS: &[(&str, &str)] = &[
     ("codex", ".codex/sessions/2026/08/01/rollout-2026-08-01T11-00-00-019fbcc4-2900-7000-8000-000000000001.jsonl"),
     ("copilot-cli", ".copilot/session-state/c1000000-0000-4000-8000-000000000001/events.jsonl"),
     ("droid", ".factory/sessions/-w-app/s1.jsonl"),
@@ -106,7 +106,7 @@ const TRANSCRIPTS: [(&str, &str); 14] = [
 #[test]
 fn transcripts_in_nobodys_folder_are_known_by_their_first_lines() {
     let home = Home::empty();
-    for (agent, file) in TRANSCRIPTS {
+    for &(agent, file) in TRANSCRIPTS {
         let file = root().join("fixtures").join(agent).join("worked-example/home").join(file);
         for name in ["kept.jsonl", "2026-01-01T10-00-00-000Z_0.jsonl"] {
             let copy = home.beside("kept").join(agent).join(name);
@@ -145,7 +145,7 @@ fn what_lies_in_a_folder_of_cowork_is_never_claude_codes() {
 #[test]
 fn a_file_is_read_as_the_agents_that_the_user_names() {
     let home = Home::empty();
-    for (agent, file) in TRANSCRIPTS.into_iter().chain([("openclaw", TRANSCRIPTS[3].1)]) {
+    for (agent, file) in TRANSCRIPTS.iter().copied().chain([("openclaw", TRANSCRIPTS[3].1)]) {
         let fixture = if agent == "openclaw" { "pi" } else { agent };
         let file = root().join("fixtures").join(fixture).join("worked-example/home").join(file);
         let copy = home.beside("kept").join(agent).join("kept.jsonl");
