@@ -172,7 +172,7 @@ fn own_model(model: &str) -> &str {
 /// A thought, which is a text or a list of texts.
 pub(super) fn thinking_of<'v>(value: &'v Value, pointer: &str) -> Option<Cow<'v, str>> {
     let thought = value.at(pointer)?;
-    let texts = thought.as_array().map(Vec::as_slice).unwrap_or(std::slice::from_ref(thought));
+    let texts = thought.as_array().map_or(std::slice::from_ref(thought), Vec::as_slice);
     crate::agents::kit::texts::join(texts.iter().filter_map(Value::as_str).map(Cow::Borrowed))
         .filter(|text| !text.is_empty())
 }

@@ -11,6 +11,8 @@ use crate::tables::{MessageKind, MessageRow, Role, Status, UsageRow};
 
 /// Most text of a step that waits for the step's tokens. Bytes.
 const LARGEST: usize = 16 << 20;
+/// Most calls of such a step. Each result looks for its call among them.
+const MOST_CALLS: usize = 1_000;
 
 /// When and where a record was written.
 #[derive(Clone, Copy, Default)]
@@ -66,7 +68,7 @@ impl Talk {
     ) -> Result<(), Reject> {
         match kind {
             "ContentPart" => self.take_part(payload, at, out),
-            "ToolCall" => self.take_call(payload, at),
+            "ToolCall" => self.take_call(payload, at, out),
             "ToolCallPart" => {
                 let last = self.step.calls.last_mut();
                 if let (Some((_, _, call)), Some(part)) = (last, payload.arguments_part.get()) {
@@ -167,7 +169,7 @@ impl Talk {
     }
 
     /// Holds a call. Some servers number their calls anew in each response: such a call is named by its time too.
-    fn take_call(&mut self, payload: &Payload<'_>, at: Moment) -> Result<(), Reject> {
+    fn take_call(&mut self, payload: &Payload<'_>, at: Moment, out: &mut Sink<'_>) -> Result<(), Reject> {
         self.begin_step(at);
         let given = payload.id.get();
         let id = match given {
@@ -183,7 +185,7 @@ impl Talk {
             self.step.size += call.input.as_ref().map_or(0, String::len);
             self.step.calls.push((name, at, call));
         }
-        Ok(())
+        if self.step.calls.len() > MOST_CALLS { self.end_step(None, out) } else { Ok(()) }
     }
 
     /// Takes a result. It may come before the tokens of the response that made the call.
