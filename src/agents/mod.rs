@@ -4,6 +4,7 @@
 pub mod aider;
 pub mod amazon_q;
 pub mod antigravity;
+pub mod auggie;
 mod base64;
 pub mod claude_code;
 pub mod claude_cowork;
@@ -141,6 +142,7 @@ pub static AGENTS: &[&dyn Agent] = &[
     &kimi_cli::KimiCli,
     &openhands::OpenHands,
     &junie::Junie,
+    &auggie::Auggie,
     &windsurf::Windsurf,
     &claude_cowork::ClaudeCowork,
     &openclaude::OpenClaude,
