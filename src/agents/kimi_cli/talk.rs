@@ -73,8 +73,9 @@ impl Talk {
                 let last = self.step.calls.last_mut();
                 if let (Some((_, _, call)), Some(part)) = (last, payload.arguments_part.get()) {
                     call.input.get_or_insert_default().push_str(part);
+                    self.step.size += part.len();
                 }
-                Ok(())
+                if self.step.size > LARGEST { self.end_step(None, out) } else { Ok(()) }
             }
             "ToolResult" => self.take_result(payload, at, out),
             "StatusUpdate" => self.take_usage(payload, at, out),

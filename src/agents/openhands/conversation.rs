@@ -1,5 +1,6 @@
 //! One conversation: its events in order, and the responses that its state counts.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::record::{Event, Part, Said, State};
@@ -76,15 +77,15 @@ fn children(source: &Source<'_>) -> Vec<String> {
 }
 
 /// For each task, the folder of its subagent: the one whose state counts a response of the task, or the only one.
-fn task_folders(source: &Source<'_>, children: &[String], responses: &[Response]) -> Vec<(String, String)> {
+fn task_folders(source: &Source<'_>, children: &[String], responses: &[Response]) -> BTreeMap<String, String> {
     let mut tasks: Vec<(u64, &str)> = Vec::new();
     for response in responses {
         tasks.extend(response.task.as_deref().map(|task| (key(AGENT, Kind::Response, &response.id), task)));
     }
     if let ([child], Some((_, task))) = (children, tasks.first()) {
-        return vec![((*task).to_owned(), child.clone())];
+        return BTreeMap::from([((*task).to_owned(), child.clone())]);
     }
-    let Some(folder) = source.path.parent().filter(|_| !tasks.is_empty()) else { return Vec::new() };
+    let Some(folder) = source.path.parent().filter(|_| !tasks.is_empty()) else { return BTreeMap::new() };
     let scope = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let tasks: KeyMap<&str> = tasks.into_iter().collect();
     let task_of = |child: &String| {
@@ -105,7 +106,7 @@ struct Conversation {
     /// Model of each response that the state counts.
     billed: KeyMap<Option<String>>,
     /// Tasks, and the session of each.
-    children: Vec<(String, String)>,
+    children: BTreeMap<String, String>,
     /// True if calls without a result were stopped.
     is_stopped: bool,
     /// The message of each response.
@@ -252,7 +253,7 @@ impl Conversation {
         let Some(mut call) = event.call.get().and_then(|name| self.thread.calls.take(name)) else { return Ok(()) };
         if let Some(observation) = &event.observation.0
             && let Some(task) = observation.task.get()
-            && let Some((_, child)) = self.children.iter().find(|(name, _)| name == task)
+            && let Some(child) = self.children.get(task)
         {
             if let Some(kind) = observation.subagent.get() {
                 out.note(NoteField::SubagentType, session_key(AGENT, child), 0, kind);
