@@ -15,6 +15,7 @@ import os
 import re
 import sys
 
+import edits
 import failures
 import lines
 import rows
@@ -142,6 +143,16 @@ def commands(calls):
             yield command, call["output"], call["status"], call["code"] is None
 
 
+def edited(call):
+    """The lines that an edit changes: one replacement, or a list of them."""
+    try:
+        given = table(json.loads(call["args"])).get("edit")
+    except ValueError:
+        return None
+    given = given if isinstance(given, list) else [given]
+    return edits.total(None if table(one).get("replace_all") else edits.between(one["old"], one["new"]) for one in given)
+
+
 def total(home):
     judge = Judge()
     root = os.path.join(glob.escape(home), ".kimi/sessions/*/*")
@@ -155,6 +166,7 @@ def total(home):
     calls = list(judge.calls.values())
     return {model: {name: models[model][name] for name in order} for model in sorted(models)} \
         | rows.counted(judge.kinds.values(), [call["status"] for call in calls], (*rows.KINDS, "command")) \
+        | edits.sums([edited(call) for call in calls if call["name"] == "StrReplaceFile" and call["status"] == "ok"]) \
         | shell.columns(list(commands(calls))) \
         | rows.measured("tool_calls.exit_code", [call["code"] for call in calls]) \
         | rows.measured("usage.context_window", judge.windows.values()) \

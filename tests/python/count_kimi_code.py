@@ -163,7 +163,10 @@ def commands(calls):
 
 def total(home):
     judge = Judge()
-    for path in sorted(glob.glob(os.path.join(glob.escape(home), ".kimi-code/sessions/*/*/agents/*/wire.jsonl"))):
+    work = "kimi-desktop/daimon-share/daimon/runtime/kimi-code/home"
+    homes = (".kimi-code", "Library/Application Support/" + work, "AppData/Roaming/" + work)
+    found = [glob.glob(os.path.join(glob.escape(home), root, "sessions/*/*/agents/*/wire.jsonl")) for root in homes]
+    for path in sorted(sum(found, [])):
         judge.read(path)
     models = collections.defaultdict(collections.Counter)
     for model, counts in judge.responses.values():

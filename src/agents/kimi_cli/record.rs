@@ -64,6 +64,13 @@ record! {
         path: Text<'a> = "path",
     }
 
+    /// One replacement of an edit.
+    Edit<'a> {
+        old: Text<'a> = "old",
+        new: Text<'a> = "new",
+        is_repeated: Flag = "replace_all",
+    }
+
     /// Tokens of one response.
     Usage<'a> {
         input: TokenNumber = "input_other",

@@ -196,19 +196,20 @@ impl Talk {
         let end = tools::outcome(payload.result.0.as_ref().unwrap_or(&default));
         let end = Outcome { ended_at: at.time, ..end };
         if !self.step.calls.iter().any(|(held, ..)| held == name) {
-            return self.close_call(name, at, &end, out);
+            return self.close_call(name, at, end, out);
         }
         self.step.size += end.output.as_ref().map_or(0, |output| output.len());
         self.step.results.push((name.to_owned(), at, tools::kept(end)));
         if self.step.size > LARGEST { self.end_step(None, out) } else { Ok(()) }
     }
 
-    fn close_call(&mut self, name: &str, at: Moment, end: &Outcome<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    fn close_call(&mut self, name: &str, at: Moment, end: Outcome<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
         let is_error = end.status != Status::Ok;
         let row = MessageRow { is_error, ..blank(Role::Tool, MessageKind::ToolResult) };
         self.push(&format!("result {name}"), at, row, out)?;
-        let call = self.thread.calls.take(name);
-        call.map_or(Ok(()), |call| self.thread.close_call(&call, end, out))
+        let Some(call) = self.thread.calls.take(name) else { return Ok(()) };
+        let lines = tools::edited_lines(&call);
+        self.thread.close_call(&call, &Outcome { lines, ..end }, out)
     }
 
     fn take_usage(&mut self, payload: &Payload<'_>, at: Moment, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -266,7 +267,7 @@ impl Talk {
             let call = tools::with_arguments(Call { message_id, response_id, ..call });
             self.thread.open_named_call(&at, Some(&name), call, out)?;
         }
-        step.results.iter().try_for_each(|(name, at, end)| self.close_call(name, *at, end, out))
+        step.results.into_iter().try_for_each(|(name, at, end)| self.close_call(&name, at, end, out))
     }
 
     /// A call without a result was stopped with its turn.

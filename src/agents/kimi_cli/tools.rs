@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::record::{Arguments, ToolResult};
+use super::record::{Arguments, Edit, ToolResult};
 use crate::agents::kit::calls::{Call, Outcome};
 use crate::agents::kit::texts::{append, join, text_or_mark};
-use crate::extract::Request;
+use crate::extract::{EditedLines, Request};
+use crate::source::records::{List, Object};
 use crate::tables::{Category, Status};
 
 fn category(name: &str) -> Category {
@@ -57,6 +58,23 @@ pub(super) fn outcome<'a>(result: &ToolResult<'a>) -> Outcome<'a> {
         append(&mut output, Cow::Owned(message.to_owned()), "\n");
     }
     Outcome { status, exit_code: exit_code.filter(|_| result.is_error.0), output, ..Outcome::default() }
+}
+
+/// Returns the lines that the arguments of an edit add and remove: one edit, or a list of them.
+pub(super) fn edited_lines(call: &Call) -> EditedLines {
+    let request = call.input.as_deref().filter(|_| call.category == Category::Edit).and_then(Request::of);
+    let Some(json) = request.as_ref().and_then(|request| request.get("edit")) else { return EditedLines::default() };
+    let edits = if json.starts_with('[') {
+        serde_json::from_str::<List<Object<Edit<'_>>>>(json).unwrap_or_default()
+    } else {
+        List(vec![serde_json::from_str(json).unwrap_or_default()])
+    };
+    let lines = edits.0.iter().map(|edit| {
+        // How often the text was replaced is not in the arguments.
+        let edit = edit.0.as_ref().filter(|edit| !edit.is_repeated.0)?;
+        EditedLines::between(edit.old.0.as_ref()?, edit.new.0.as_ref()?)
+    });
+    lines.collect::<Option<Vec<_>>>().and_then(|lines| lines.into_iter().reduce(EditedLines::and)).unwrap_or_default()
 }
 
 /// An outcome that outlives its line.
