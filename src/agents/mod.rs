@@ -47,6 +47,7 @@ pub mod roo_code;
 pub mod traex;
 mod tree;
 mod uri;
+pub mod vibe;
 mod waiting;
 pub mod windsurf;
 
@@ -144,6 +145,7 @@ pub static AGENTS: &[&dyn Agent] = &[
     &junie::Junie,
     &auggie::Auggie,
     &windsurf::Windsurf,
+    &vibe::Vibe,
     &claude_cowork::ClaudeCowork,
     &openclaude::OpenClaude,
     &traex::TraeX,
@@ -199,6 +201,11 @@ fn innermost_folder(path: &Path) -> Option<Component<'_>> {
     path.components().find(is_whole).or_else(|| path.components().rev().find(is_owned))
 }
 
+/// The id of the row that counts a whole session; see [`About::has_totals`].
+pub(crate) fn total_id(session: &str) -> String {
+    format!("{session}:total")
+}
+
 /// A place in a line, as a JSON pointer, and the text that stands there; any value where none is given.
 pub type Mark = (&'static str, Option<&'static str>);
 
@@ -235,6 +242,9 @@ pub struct About {
     pub streams: &'static [&'static str],
     /// Kinds of sources that hold many sessions, which are read section by section.
     pub sectioned: &'static [&'static str],
+    /// True if it may have a row that counts the whole session, with the responses that have rows of their own. Its id is
+    /// [`total_id`]. The lake has what the other rows do not count, except those of side conversations.
+    pub has_totals: bool,
     /// Keys under which a record may hold its time, the best first.
     pub began: &'static [&'static str],
 }
@@ -255,6 +265,7 @@ impl About {
         marks: &[],
         streams: &[],
         sectioned: &[],
+        has_totals: false,
         began: &[],
     };
 

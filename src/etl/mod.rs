@@ -24,6 +24,7 @@ mod projects;
 mod read;
 mod rebuild;
 mod reclaimed;
+mod remainder;
 mod renamed;
 mod report;
 mod resolve;

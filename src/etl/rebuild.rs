@@ -13,6 +13,7 @@ use super::carry::{Carried, Carry};
 use super::children::with_children;
 use super::old::{OldClaims, OldReplica};
 use super::read::ReadSession;
+use super::remainder::without_counted;
 use super::totals::Totals;
 use super::turns::{self, Turns};
 use super::usage::{priced_anew, with_fullest_copies};
@@ -228,7 +229,7 @@ impl Rebuilt {
     }
 
     /// Returns all its replicas.
-    pub(super) fn members(&self) -> impl Iterator<Item = &Member> {
+    pub(super) fn members(&self) -> impl Iterator<Item = &Member> + Clone {
         self.sources.iter().map(|source| &source.member).chain(&self.kept)
     }
 
@@ -291,12 +292,14 @@ impl Rebuilt {
         for (number, source) in self.sources.iter_mut().enumerate() {
             let owned = Owned::of(source);
             let places = std::mem::take(&mut source.places);
+            let replica = &source.member.replica;
             source.read.each_chunk(shared, |chunks| {
                 if !is_simple {
                     turns.take(number, &chunks, &places);
                 }
-                let batches = own_rows(shared, chunks, &owned, &places)?;
+                let mut batches = own_rows(shared, chunks, &owned, &places)?;
                 if is_simple {
+                    subtract_counted(&mut batches, agent, std::iter::once(replica), shared)?;
                     totals.add(&batches);
                     return take(&batches);
                 }
@@ -313,12 +316,24 @@ impl Rebuilt {
                 known = of_lake;
             }
             turns.numbered().apply(&mut gathered, |kind, id| known.get(&key(agent, kind, id)).copied())?;
-            let batches = in_order(gathered)?;
+            let mut batches = in_order(gathered)?;
+            let replicas = self.members().map(|member| &member.replica);
+            subtract_counted(&mut batches, agent, replicas, shared)?;
             totals.add(&batches);
             take(&batches)?;
         }
         Ok(totals)
     }
+}
+
+fn subtract_counted<'r>(
+    [_, _, usage]: &mut PerRecordTable<RecordBatch>,
+    agent: &str,
+    replicas: impl Iterator<Item = &'r Replica> + Clone,
+    shared: &Shared<'_>,
+) -> Result<()> {
+    *usage = without_counted(usage, agent, replicas, &shared.pricer)?;
+    Ok(())
 }
 
 /// Returns the records of a replica.

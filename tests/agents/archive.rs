@@ -350,3 +350,31 @@ fn the_files_of_subagents_replace_what_progress_lines_said_of_them() {
     lake.run_with(|options| options.full = true);
     assert_eq!(lake.usage(), full, "read again");
 }
+
+/// Mistral Vibe keeps the answers of two turns, and the sum over the session: what answers do not count has a row. They are
+/// counted once, also after the program dropped them.
+#[test]
+fn a_total_has_only_what_no_response_counts() {
+    let home = Home::of(Case::of("vibe").iter().find(|case| case.name == "store").unwrap());
+    let session = "d0000001-0000-4000-8000-000000000002";
+    let journal = home.path().join(".vibe/logs/session/unified").join(session).join("journal");
+    let lake = Built::full(&home);
+    let counted = || -> Vec<i64> {
+        let own = lake.usage().into_iter().filter(|row| row["session_id"] == session);
+        own.map(|row| row["total_tokens"].as_i64().unwrap()).collect()
+    };
+    assert_eq!(counted(), [3070, 4300, 509, 6321]);
+    std::fs::remove_file(journal.join("0000000000000011.jsonl")).unwrap();
+    for full in [false, true] {
+        lake.run_with(|options| options.full = full);
+        assert_eq!(counted(), [3070, 4300, 509, 6321], "full: {full}");
+    }
+    let last = journal.join("0000000000000021.jsonl");
+    let text = std::fs::read_to_string(&last).unwrap();
+    write(&last, text.replace("\"inputTokens\":13500", "\"inputTokens\":113500").as_bytes());
+    for full in [false, true] {
+        lake.run_with(|options| options.full = full);
+        assert_eq!(counted().iter().sum::<i64>(), 114_200, "full: {full}");
+    }
+    assert_eq!(lake.problems(), Vec::<String>::new());
+}

@@ -6,7 +6,6 @@ mod chat;
 mod replay;
 mod request;
 mod tools;
-mod value;
 
 use std::path::{Path, PathBuf};
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::LOG;
-use super::value::At;
 use crate::agents::document::Torn;
+use crate::agents::kit::values::At;
 use crate::extract::{Reject, Sink};
 use crate::source::jsonl::RecordReader;
 use crate::source::records::{Number, Raw, record};

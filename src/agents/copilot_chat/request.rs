@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::tools::Ended;
-use super::value::At;
 use crate::agents::kit::texts::append;
+use crate::agents::kit::values::At;
 use crate::tables::{UsageGrain, UsageRow};
 
 /// A request.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::value::At;
 use crate::agents::kit::calls::{Call, Outcome};
+use crate::agents::kit::values::At;
 use crate::agents::mcp;
 use crate::agents::patch::file_of_patch;
 use crate::source::records::{Text, record};

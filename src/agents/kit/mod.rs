@@ -6,3 +6,4 @@ pub(super) mod shown;
 pub(super) mod store;
 pub(super) mod texts;
 pub(super) mod thread;
+pub(super) mod values;

@@ -1,12 +1,12 @@
-//! Values of a chat's document. A value of the wrong type is absent.
+//! Values of a document that is held as a tree. A value of the wrong type is absent.
 
 use serde_json::Value;
 
 use crate::source::records::TokenNumber;
-use crate::time::from_epoch;
+use crate::time::{from_epoch, parse_iso};
 
 /// Values at JSON pointers.
-pub(super) trait At {
+pub(in crate::agents) trait At {
     /// Returns a value that is not null.
     fn at(&self, pointer: &str) -> Option<&Value>;
 
@@ -26,9 +26,10 @@ pub(super) trait At {
         self.at(pointer)?.as_f64().map(|number| number as i64)
     }
 
-    /// Returns a moment that is written as milliseconds since 1970. Microseconds since 1970.
+    /// Returns a moment: ISO 8601, or a number since 1970. Microseconds since 1970.
     fn moment_at(&self, pointer: &str) -> Option<i64> {
-        self.at(pointer)?.as_f64().and_then(from_epoch)
+        let value = self.at(pointer)?;
+        value.as_f64().and_then(from_epoch).or_else(|| parse_iso(value.as_str()?))
     }
 
     /// Returns the items of a list.
