@@ -3,6 +3,7 @@
 
 pub mod aider;
 pub mod amazon_q;
+pub mod amp;
 pub mod antigravity;
 mod base64;
 pub mod claude_code;
@@ -151,6 +152,7 @@ pub static AGENTS: &[&dyn Agent] = &[
     &antigravity::Antigravity,
     &grok::Grok,
     &crush::Crush,
+    &amp::Amp,
 ];
 
 /// The agent of that id.
