@@ -3,6 +3,7 @@
 
 pub mod aider;
 pub mod amazon_q;
+pub mod amp;
 pub mod antigravity;
 pub mod auggie;
 mod base64;
@@ -155,6 +156,7 @@ pub static AGENTS: &[&dyn Agent] = &[
     &antigravity::Antigravity,
     &grok::Grok,
     &crush::Crush,
+    &amp::Amp,
 ];
 
 /// The agent of that id.

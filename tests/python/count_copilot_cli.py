@@ -139,6 +139,8 @@ def transcripts(root):
             yield os.path.basename(os.path.dirname(path)), path
         for path in sorted(glob.glob(os.path.join(glob.escape(root), folder, "*.jsonl"))):
             yield os.path.basename(path)[: -len(".jsonl")], path
+    for path in sorted(glob.glob(os.path.join(glob.escape(root), "jb", "*", "partition-*.jsonl"))):
+        yield os.path.basename(os.path.dirname(path)), path
 
 
 def store_rows(path, name="assistant_usage_events"):

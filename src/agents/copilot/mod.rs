@@ -16,7 +16,7 @@ mod transcript;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use super::folders::{Entry, add_files, folders};
+use super::folders::{Entry, add_files, entries, folders};
 use super::{About, Agent, Found, Places, Records, RestsOn};
 use crate::extract::{Kind, Reject, Sink, key};
 use crate::source::Source;
@@ -35,6 +35,7 @@ static ABOUT: About = About {
         "~/.copilot/session-store.db",
         "~/.copilot/history-session-state",
         "~/.copilot-cli/sessions",
+        "~/.copilot/jb",
     ],
     environment: &["COPILOT_HOME", "XDG_STATE_HOME"],
     versions: "0.0.3xx to 1.0.95",
@@ -67,6 +68,11 @@ impl Agent for CopilotCli {
                     discover_sessions(&sessions, found);
                 }
             }
+            for conversation in folders(&root.join("jb"), found) {
+                if let Some(first) = partitions(&conversation).into_iter().next().filter(|path| is_new(path)) {
+                    found.add(first, "transcript");
+                }
+            }
             let store = root.join(STORE);
             if store.is_file() && is_new(&store) {
                 found.add(store, "database");
@@ -84,6 +90,7 @@ impl Agent for CopilotCli {
         match (name, folder) {
             (STORE, _) => Some("database"),
             (EVENTS, _) => Some("transcript"),
+            _ if number_of_partition(path).is_some() => Some("transcript"),
             (name, Some("session-state")) if has_extension(name, "jsonl") => Some("transcript"),
             (name, Some("history-session-state")) if is_legacy(name) => Some("legacy"),
             _ => None,
@@ -96,6 +103,9 @@ impl Agent for CopilotCli {
     }
 
     fn companions(&self, path: &Path) -> Vec<PathBuf> {
+        if number_of_partition(path).is_some() {
+            return other_partitions(path);
+        }
         let has_folder = path.file_name().is_some_and(|name| name == EVENTS);
         let names = sidecars::NAMES.iter().filter(|_| has_folder);
         names.map(|name| path.with_file_name(name)).collect()
@@ -115,6 +125,27 @@ fn roots(places: &Places) -> Vec<PathBuf> {
     let home = places.folder("COPILOT_HOME", ".copilot");
     let state = places.environment("XDG_STATE_HOME").map(|state| PathBuf::from(state).join(".copilot"));
     [Some(home), state, Some(places.home.join(".copilot-cli"))].into_iter().flatten().collect()
+}
+
+/// The number of a file with a part of a conversation in an IDE of JetBrains: `jb/<conversation>/partition-<n>.jsonl`.
+fn number_of_partition(path: &Path) -> Option<u64> {
+    let is_theirs = path.parent()?.parent()?.ends_with("jb");
+    let number = path.file_name()?.to_str()?.strip_prefix("partition-")?.strip_suffix(".jsonl")?;
+    number.parse().ok().filter(|_| is_theirs)
+}
+
+/// The parts of such a conversation, in order.
+fn partitions(conversation: &Path) -> Vec<PathBuf> {
+    let files = entries(conversation, &mut Found::default()).into_iter().map(|entry| entry.path);
+    let mut numbered: Vec<_> = files.filter_map(|path| Some((number_of_partition(&path)?, path))).collect();
+    numbered.sort();
+    numbered.into_iter().map(|(_, path)| path).collect()
+}
+
+/// The parts that are read after the first one.
+fn other_partitions(first: &Path) -> Vec<PathBuf> {
+    let all = first.parent().map(partitions).unwrap_or_default();
+    all.into_iter().filter(|path| path != first).collect()
 }
 
 /// Sessions as one file (older) or as a folder.

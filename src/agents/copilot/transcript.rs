@@ -10,7 +10,7 @@ use super::ledger::Ledger;
 use super::messages::Asked;
 use super::record::{AssistantMessage, Checkpoint, Compaction, Context, Event, Model, Notice, Permission, Shutdown};
 use super::record::{Start, Subagent, ToolComplete, ToolStart, UsageRecord, UserMessage};
-use super::{AGENT, EVENTS, sidecars};
+use super::{AGENT, EVENTS, number_of_partition, other_partitions, sidecars};
 use crate::agents::ids::{Prints, is_uuid};
 use crate::agents::kit::facts::{keep_earlier, set};
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key, session_key};
@@ -19,7 +19,8 @@ use crate::source::{Broken, Source, repair};
 use crate::tables::SessionKind;
 
 /// Events that hold nothing for the tables.
-const IGNORED_EVENTS: [&str; 27] = [
+const IGNORED_EVENTS: [&str; 28] = [
+    "user.message_rendered",
     "hook.start",
     "hook.end",
     "hook.progress",
@@ -57,16 +58,23 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     let told = sidecars::read(source);
     let mut transcript = Transcript::new(session_by_place(source.path), out);
     transcript.read_all(&mut source.lines()?)?;
+    if number_of_partition(source.path).is_some() {
+        for path in other_partitions(source.path) {
+            if let Some(mut partition) = source.beside(&path) {
+                transcript.read_all(&mut partition.lines()?)?;
+            }
+        }
+    }
     transcript.finish(told)
 }
 
 /// The session that a file's place names: its folder's name or its own.
 fn session_by_place(path: &Path) -> Place {
     let name = |path: Option<&Path>| path.and_then(Path::file_name).and_then(|name| name.to_str()).map(str::to_owned);
-    let has_folder = path.file_name().is_some_and(|name| name == EVENTS);
+    let has_folder = path.file_name().is_some_and(|name| name == EVENTS) || number_of_partition(path).is_some();
     let named = if has_folder { path.parent() } else { Some(path) };
     let above = name(named.and_then(Path::parent));
-    let is_sure = matches!(above.as_deref(), Some("session-state" | "sessions"));
+    let is_sure = matches!(above.as_deref(), Some("session-state" | "sessions" | "jb"));
     let session =
         if has_folder { name(named) } else { path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned) };
     let is_sure = is_sure || (!has_folder && session.as_deref().is_some_and(is_uuid));

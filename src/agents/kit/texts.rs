@@ -94,3 +94,30 @@ pub(in crate::agents) fn add_line(text: &mut String, line: &str) {
     }
     text.push_str(line);
 }
+
+/// JSON without the line ends and indents that the files have and the tables do not. Borrowed where there are none.
+pub(in crate::agents) fn compact(json: &str) -> Cow<'_, str> {
+    if memchr::memchr(b'\n', json.as_bytes()).is_none() {
+        return Cow::Borrowed(json);
+    }
+    let mut is_text = false;
+    let mut is_escaped = false;
+    let kept = json.chars().filter(|character| {
+        let is_kept = is_text || !character.is_ascii_whitespace();
+        is_text ^= *character == '"' && !is_escaped;
+        is_escaped = is_text && *character == '\\' && !is_escaped;
+        is_kept
+    });
+    Cow::Owned(kept.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indents_are_taken_out_and_texts_stay() {
+        assert_eq!(compact("{\n  \"a\": [\n    1,\n    \"x \\\" y\\\\\"\n  ]\n}"), r#"{"a":[1,"x \" y\\"]}"#);
+        assert!(matches!(compact(r#"{"a": 1}"#), Cow::Borrowed(_)));
+    }
+}

@@ -1,13 +1,12 @@
 //! A session's rows, whichever store they come from.
 
-use std::borrow::Cow;
-
 use super::ids;
 use super::ids::{Identity, Traits};
 use super::record::Arguments;
 use super::tokens::Billed;
 use super::tools::{self, Call};
 use crate::agents::kit::facts::keep_earlier;
+use crate::agents::kit::texts::compact;
 use crate::extract::{Facts, Kind, Reject, Sink, session_key};
 use crate::tables::{
     Category, ErrorType, MessageKind, MessageRow, Role, SessionKind, ToolCallRow, UsageGrain, UsageRow,
@@ -362,22 +361,6 @@ impl<'o, 'a> Rows<'o, 'a> {
     }
 }
 
-/// JSON without the line ends and indents that the files have and the tables do not. Borrowed where there are none.
-fn compact(json: &str) -> Cow<'_, str> {
-    if memchr::memchr(b'\n', json.as_bytes()).is_none() {
-        return Cow::Borrowed(json);
-    }
-    let mut is_text = false;
-    let mut is_escaped = false;
-    let kept = json.chars().filter(|character| {
-        let is_kept = is_text || !character.is_ascii_whitespace();
-        is_text ^= *character == '"' && !is_escaped;
-        is_escaped = is_text && *character == '\\' && !is_escaped;
-        is_kept
-    });
-    Cow::Owned(kept.collect())
-}
-
 /// What a session is called before it is given a title.
 fn is_default_title(title: &str) -> bool {
     let moment = title.strip_prefix("New session - ").or_else(|| title.strip_prefix("Child session - "));
@@ -396,12 +379,6 @@ fn agent_in_title(title: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn indents_are_taken_out_and_texts_stay() {
-        assert_eq!(compact("{\n  \"a\": [\n    1,\n    \"x \\\" y\\\\\"\n  ]\n}"), r#"{"a":[1,"x \" y\\"]}"#);
-        assert!(matches!(compact(r#"{"a": 1}"#), Cow::Borrowed(_)));
-    }
 
     #[test]
     fn titles() {
