@@ -914,7 +914,7 @@ reason,path
 new,[HOME]/.claude/projects/-api/api.jsonl
 --- stderr
 claude-code: 1 new, 0 changed, 0 unchanged
-projects that their sessions name would be searched for files of opencode, aider, amazon-q, kiro-cli and windsurf
+projects that their sessions name would be searched for files of opencode, aider, amazon-q, kiro-cli, windsurf and crush
 1 of these sources would be read; nothing was written
 ");
     let extracted = home.run(&["etl", "-v"]);

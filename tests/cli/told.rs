@@ -105,7 +105,7 @@ fn a_filter_that_nothing_can_pass_is_told() {
             --- stdout
             --- stderr
             error: no agent is called `claude`
-            hint: claude-code? `llrem agents` lists them
+            hint: claude-code, claude-cowork, openclaude? `llrem agents` lists them
             ");
         }
     }
