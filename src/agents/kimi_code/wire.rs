@@ -1,10 +1,12 @@
 //! One log: lines into messages, tool calls and billed responses.
 
+mod turns;
+
 use std::path::Path;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::record::{Event, Failure, Line, Member, Origin, Part, Said, State};
+use super::record::{Event, Line, Member, Part, State};
 use super::{AGENT, MAIN, place_of, tools};
 use crate::agents::kit::calls::{Call, Outcome};
 use crate::agents::kit::texts::add_line;
@@ -13,7 +15,7 @@ use crate::agents::tree::Parent;
 use crate::extract::{Facts, Kind, NoteField, Reject, Request, Sink, error_type, key, session_key};
 use crate::source::jsonl::RecordReader;
 use crate::source::{Source, name_of, repair};
-use crate::tables::{ErrorType, MessageKind, MessageRow, Role, SessionKind, Status, UsageRow};
+use crate::tables::{MessageKind, MessageRow, Role, SessionKind, Status, UsageRow};
 
 /// Beginnings of the types of lines that hold nothing for the tables. `agent.` repeats the messages.
 const IGNORED: [&str; 33] = [
@@ -221,32 +223,6 @@ fn is_switch(effort: &str) -> bool {
     matches!(effort, "on" | "off")
 }
 
-/// Returns the kind of a message that stands in the person's place. `None` if another record has its text.
-fn kind_of(origin: &Origin<'_>, out: &mut Sink<'_>) -> Option<MessageKind> {
-    let is_of_subagent = origin.name.is("subagent");
-    Some(match origin.kind.get().unwrap_or("user") {
-        "user" => MessageKind::Prompt,
-        "system_trigger" if is_of_subagent => MessageKind::Prompt,
-        "skill_activation" | "plugin_command" if origin.trigger.is("user-slash") => MessageKind::Command,
-        "shell_command" if origin.phase.is("input") => MessageKind::Command,
-        "injection" | "skill_activation" | "plugin_command" | "shell_command" => MessageKind::Meta,
-        "compaction_summary" => return None,
-        "system_trigger" | "task" | "background_task" | "cron_job" | "cron_missed" | "hook_result" | "retry" => {
-            MessageKind::Notice
-        }
-        other => {
-            out.unknown(&format!("origin {other}"));
-            MessageKind::Meta
-        }
-    })
-}
-
-/// Returns true if the person can go back to before a message, as far as its origin decides it.
-fn is_anchor(origin: &Origin<'_>) -> bool {
-    let is_typed = matches!(origin.kind.get(), None | Some("user"));
-    !origin.in_turn.0 && (is_typed || origin.trigger.is("user-slash"))
-}
-
 impl Wire<'_, '_> {
     fn position<'r>(&self, id: &'r str, moment: Option<i64>, line: Option<i64>) -> Position<'r> {
         let is_copy = self.forked_at.is_some_and(|forked_at| moment.is_none_or(|moment| moment < forked_at));
@@ -267,42 +243,6 @@ impl Wire<'_, '_> {
         self.last = Some(key(AGENT, Kind::Message, at.id));
         self.thread.tree.add(self.last, &Parent::Before, false, true);
         self.thread.push(&at, row, self.out).map(drop)
-    }
-
-    fn take_message(&mut self, said: &Said<'_>, at: Position<'_>) -> Result<(), Reject> {
-        let (mut text, mut thinking, mut attachments) = (String::new(), String::new(), 0);
-        for part in &said.content.0 {
-            match (part.text.get(), part.thinking.get()) {
-                (Some(part), _) => add_line(&mut text, part),
-                (None, Some(part)) => add_line(&mut thinking, part),
-                (None, None) => attachments += i64::from(!matches!(part.kind.get(), Some("text" | "think"))),
-            }
-        }
-        let made_up = || self.own_id(at.moment, &format!("{:016x}", xxh3_64(text.as_bytes())));
-        let id = said.id.owned().unwrap_or_else(made_up);
-        if self.thread.has(Kind::Message, &id) {
-            return Ok(());
-        }
-        let default = Origin::default();
-        let origin = said.origin.0.as_ref().unwrap_or(&default);
-        let (role, kind) = match said.role.get() {
-            Some("assistant") => (Role::Assistant, MessageKind::Reply),
-            Some("tool") => (Role::Tool, MessageKind::ToolResult),
-            _ => match kind_of(origin, self.out) {
-                Some(kind) => (Role::User, kind),
-                None => return Ok(()),
-            },
-        };
-        if role == Role::User && is_anchor(origin) {
-            self.anchors.push(self.last);
-        }
-        if matches!(kind, MessageKind::Prompt | MessageKind::Command) {
-            self.thread.begin_turn();
-        }
-        let filled = |text: String| Some(text).filter(|text| !text.is_empty());
-        let (text, thinking) = (filled(text).filter(|_| role != Role::Tool), filled(thinking));
-        let row = MessageRow { text: text.as_deref(), thinking: thinking.as_deref(), attachments, ..blank(role, kind) };
-        self.push(Position { id: &id, ..at }, row)
     }
 
     fn take_event(&mut self, event: &Event<'_>, at: Position<'_>) -> Result<(), Reject> {
@@ -489,60 +429,6 @@ impl Wire<'_, '_> {
         }
         if let Some(call) = line.parent_call.get().and_then(|name| self.thread.calls.get(name)) {
             call.child.get_or_insert(child);
-        }
-    }
-
-    fn end_turn(&mut self, line: &Line<'_>, at: Position<'_>) -> Result<(), Reject> {
-        self.end_step(None)?;
-        let interrupted = Outcome { status: Status::Interrupted, ..Outcome::default() };
-        for call in self.thread.calls.take_mentioned("") {
-            self.thread.close_call(&call, &interrupted, self.out)?;
-        }
-        self.is_stopped = false;
-        match (line.reason.get(), &line.error.0) {
-            (Some("cancelled"), _) => {
-                let id = self.own_id(at.moment, "abort");
-                self.push(Position { id: &id, ..at }, blank(Role::System, MessageKind::Abort))
-            }
-            (Some("failed"), Some(failure)) => self.take_failure(failure, at),
-            _ => Ok(()),
-        }
-    }
-
-    fn take_failure(&mut self, failure: &Failure<'_>, at: Position<'_>) -> Result<(), Reject> {
-        let text = failure.message.get();
-        let status = failure.details.0.as_ref().and_then(|details| details.status.0);
-        let is_of_provider = status.is_some() || failure.code.get().is_some_and(|code| code.starts_with("provider."));
-        let kind = is_of_provider.then(|| error_type(failure.name.get(), status, text));
-        self.take_error(at, "failure", text, kind)
-    }
-
-    /// Adds a failure of a request, or of the agent itself if it has no type.
-    fn take_error(
-        &mut self,
-        at: Position<'_>,
-        what: &str,
-        text: Option<&str>,
-        error_type: Option<ErrorType>,
-    ) -> Result<(), Reject> {
-        let id = self.own_id(at.moment, what);
-        let kind = if error_type.is_some() { MessageKind::ApiError } else { MessageKind::Notice };
-        let row = MessageRow { text, is_error: true, error_type, ..blank(Role::System, kind) };
-        self.push(Position { id: &id, ..at }, row)
-    }
-
-    /// Goes back to before the last messages that the person sent.
-    fn undo(&mut self, line: &Line<'_>, at: Position<'_>) {
-        let id = self.own_id(at.moment, "undo");
-        let count = line.count.0.and_then(|count| usize::try_from(count).ok());
-        let Some(left) = count.and_then(|count| self.anchors.len().checked_sub(count)) else { return };
-        if !self.thread.is_new(Kind::Presence, &id) {
-            return;
-        }
-        if let Some(before) = self.anchors.get(left).copied() {
-            self.anchors.truncate(left);
-            self.last = before;
-            self.thread.tree.turn_to(None, before);
         }
     }
 }
