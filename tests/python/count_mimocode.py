@@ -46,8 +46,10 @@ def remove_imports(path):
 
 def total(home):
     with tempfile.TemporaryDirectory() as folder:
-        copy = os.path.join(folder, ".local", "share", "mimocode")
-        shutil.copytree(os.path.join(home, ".local", "share", "mimocode"), copy)
+        data = os.path.join(".local", "share", "mimocode")
+        copy = os.path.join(folder, data)
+        if os.path.isdir(os.path.join(home, data)):
+            shutil.copytree(os.path.join(home, data), copy)
         for path in glob.glob(os.path.join(copy, "mimocode*.db")):
             remove_imports(path)
         found = count_opencode.read_data(folder, "mimocode")
