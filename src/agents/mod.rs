@@ -17,6 +17,7 @@ mod editor_settings;
 mod editors;
 mod folders;
 pub mod gemini;
+pub mod hermes;
 mod ids;
 pub mod kilo_code;
 pub mod kiro_cli;
@@ -132,6 +133,7 @@ pub static AGENTS: &[&dyn Agent] = &[
     &kiro_ide::KiroIde,
     &windsurf::Windsurf,
     &vibe::Vibe,
+    &hermes::Hermes,
     &claude_cowork::ClaudeCowork,
     &openclaude::OpenClaude,
     &traex::TraeX,
