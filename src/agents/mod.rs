@@ -42,6 +42,7 @@ mod uri;
 pub mod vibe;
 mod waiting;
 pub mod windsurf;
+pub mod zed;
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -134,6 +135,7 @@ pub static AGENTS: &[&dyn Agent] = &[
     &windsurf::Windsurf,
     &vibe::Vibe,
     &hermes::Hermes,
+    &zed::Zed,
     &claude_cowork::ClaudeCowork,
     &openclaude::OpenClaude,
     &traex::TraeX,
