@@ -23,6 +23,7 @@ mod folders;
 pub mod gemini;
 pub mod goose;
 pub mod grok;
+pub mod hermes;
 mod ids;
 pub mod junie;
 pub mod kilo_code;
@@ -51,6 +52,7 @@ mod uri;
 pub mod vibe;
 mod waiting;
 pub mod windsurf;
+pub mod zed;
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -147,6 +149,8 @@ pub static AGENTS: &[&dyn Agent] = &[
     &auggie::Auggie,
     &windsurf::Windsurf,
     &vibe::Vibe,
+    &hermes::Hermes,
+    &zed::Zed,
     &claude_cowork::ClaudeCowork,
     &openclaude::OpenClaude,
     &traex::TraeX,

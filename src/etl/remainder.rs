@@ -26,6 +26,9 @@ pub(super) fn without_counted<'r>(
     for row in rows().filter(|row| !is_total(row) && !row.is_sidechain) {
         counted.add(&row);
     }
+    if counted == Counted::default() {
+        return Ok(usage.clone());
+    }
     let mut left = Usage::default();
     for row in rows() {
         let total =
@@ -52,7 +55,7 @@ fn recorded<'r>(replicas: impl Iterator<Item = &'r Replica>, key: u64) -> Option
 }
 
 /// Tokens that the other rows of a session count.
-#[derive(Default)]
+#[derive(Default, PartialEq)]
 struct Counted {
     input: i64,
     cache_read: i64,
