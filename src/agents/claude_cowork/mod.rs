@@ -125,5 +125,6 @@ fn is_session(folder: &Path) -> bool {
 
 /// What the program says of a session, in a file next to the session's folder.
 fn record_of(path: &Path) -> Option<PathBuf> {
-    path.ancestors().skip(1).find(|folder| is_session(folder)).map(|folder| folder.with_extension("json"))
+    let folder = path.ancestors().skip(1).find(|folder| is_session(folder))?;
+    Some(folder.with_file_name(format!("{}.json", folder.file_name()?.to_str()?)))
 }
