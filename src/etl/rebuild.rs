@@ -299,7 +299,7 @@ impl Rebuilt {
                 }
                 let mut batches = own_rows(shared, chunks, &owned, &places)?;
                 if is_simple {
-                    subtract_counted(&mut batches, agent, std::iter::once(replica), shared)?;
+                    subtract_counted(&mut batches, agent, &std::iter::once(replica), shared)?;
                     totals.add(&batches);
                     return take(&batches);
                 }
@@ -318,7 +318,7 @@ impl Rebuilt {
             turns.numbered().apply(&mut gathered, |kind, id| known.get(&key(agent, kind, id)).copied())?;
             let mut batches = in_order(gathered)?;
             let replicas = self.members().map(|member| &member.replica);
-            subtract_counted(&mut batches, agent, replicas, shared)?;
+            subtract_counted(&mut batches, agent, &replicas, shared)?;
             totals.add(&batches);
             take(&batches)?;
         }
@@ -329,7 +329,7 @@ impl Rebuilt {
 fn subtract_counted<'r>(
     [_, _, usage]: &mut PerRecordTable<RecordBatch>,
     agent: &str,
-    replicas: impl Iterator<Item = &'r Replica> + Clone,
+    replicas: &(impl Iterator<Item = &'r Replica> + Clone),
     shared: &Shared<'_>,
 ) -> Result<()> {
     *usage = without_counted(usage, agent, replicas, &shared.pricer)?;

@@ -13,7 +13,7 @@ use crate::tables::{Usage, UsageColumns, UsageGrain, UsageRow};
 pub(super) fn without_counted<'r>(
     usage: &RecordBatch,
     agent: &str,
-    replicas: impl Iterator<Item = &'r Replica> + Clone,
+    replicas: &(impl Iterator<Item = &'r Replica> + Clone),
     pricer: &Pricer,
 ) -> Result<RecordBatch> {
     let columns = UsageColumns::of(usage);

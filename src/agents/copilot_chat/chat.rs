@@ -9,7 +9,7 @@ use super::tools::{call, outcome, own_id, parts_of};
 use super::{AGENT, replay::Chat};
 use crate::agents::editors::{WORKSPACE, workspace_folder};
 use crate::agents::ids::qualified;
-use crate::agents::kit::calls::Call;
+use crate::agents::kit::calls::{Call, Outcome};
 use crate::agents::kit::thread::{Position, Thread, blank};
 use crate::agents::kit::values::At;
 use crate::extract::{Facts, Kind, Reject, Sink, key};
@@ -106,8 +106,9 @@ impl Reader<'_, '_> {
             let row = UsageRow { response_id: &response, message_id: last.as_deref(), ..row.shorten() };
             self.bill(row, &id)?;
         }
+        let model = request.model();
         for summary in request.summaries() {
-            self.take_summary(summary, request, &id, is_measured)?;
+            self.take_summary(summary, &Position::new(&id, request.began()), model, is_measured)?;
         }
         self.take_end(request, &id)
     }
@@ -120,6 +121,7 @@ impl Reader<'_, '_> {
         response: Option<&str>,
     ) -> Result<Option<String>, Reject> {
         let mut parts = parts_of(request.parts());
+        let results = request.results();
         let model = request.model();
         let mut last = None;
         let rounds = request.rounds();
@@ -144,7 +146,8 @@ impl Reader<'_, '_> {
                 let part = parts.remove(call_id);
                 let call = call(made.text_at("/name").unwrap_or("unknown"), made.text_at("/arguments"), part);
                 let call = Call { message_id: Some(own.clone()), started_at: moment, ..call };
-                self.add_call(request, id, call_id, call, part)?;
+                let end = outcome(results.get(call_id).copied(), part, &request.end());
+                self.add_call(id, call_id, call, &end)?;
             }
             last = Some(own);
         }
@@ -170,43 +173,36 @@ impl Reader<'_, '_> {
         for (call_id, part) in parts {
             let call = call(part.text_at("/toolId").unwrap_or("unknown"), None, Some(part));
             self.thread.is_sidechain = part.text_at("/subAgentInvocationId").is_some();
-            self.add_call(request, id, call_id, Call { message_id: last.clone(), ..call }, Some(part))?;
+            let end = outcome(results.get(call_id).copied(), Some(part), &request.end());
+            self.add_call(id, call_id, Call { message_id: last.clone(), ..call }, &end)?;
             self.thread.is_sidechain = false;
         }
         Ok(last)
     }
 
-    fn add_call(
-        &mut self,
-        request: &Request<'_>,
-        id: &str,
-        call_id: &str,
-        call: Call,
-        part: Option<&Value>,
-    ) -> Result<(), Reject> {
+    fn add_call(&mut self, id: &str, call_id: &str, call: Call, end: &Outcome<'_>) -> Result<(), Reject> {
         let own = qualified(id, call_id).into_owned();
         if !self.thread.is_new(Kind::ToolCall, &own) {
             return Ok(());
         }
         let call = self.thread.number_call(&Position::default(), Call { id: own, ..call });
-        let end = outcome(request.result_of(call_id), part, &request.end());
-        self.thread.close_call(&call, &end, self.out)
+        self.thread.close_call(&call, end, self.out)
     }
 
-    /// Adds a summary, which another call of the model wrote.
+    /// Adds a summary, which another call of the model wrote, at the position of its request.
     fn take_summary(
         &mut self,
         summary: &Value,
-        request: &Request<'_>,
-        id: &str,
+        at: &Position<'_>,
+        model: Option<&str>,
         is_measured: bool,
     ) -> Result<(), Reject> {
-        let own = format!("{id}:summary:{}", summary.text_at("/toolCallRoundId").unwrap_or_default());
+        let own = format!("{}:summary:{}", at.id, summary.text_at("/toolCallRoundId").unwrap_or_default());
         let [input, cached] = ["/usage/prompt_tokens", "/usage/prompt_tokens_details/cached_tokens"]
             .map(|pointer| summary.count_at(pointer));
         let cached = cached.map(|cached| cached.min(input.unwrap_or(0)));
         let output = summary.count_at("/usage/completion_tokens");
-        let model = summary.text_at("/model").or(request.model());
+        let model = summary.text_at("/model").or(model);
         let duration_ms = summary.whole_at("/durationMs");
         let is_billed = !is_measured && (input.is_some() || output.is_some());
         if is_billed {
@@ -215,14 +211,14 @@ impl Reader<'_, '_> {
                 message_id: Some(&own),
                 grain: UsageGrain::Response,
                 model,
-                timestamp: request.began(),
+                timestamp: at.moment,
                 input_tokens: input.map(|input| input - cached.unwrap_or(0)),
                 cache_read_tokens: cached,
                 output_tokens: output,
                 duration_ms: duration_ms.filter(|ms| *ms >= 0),
                 ..UsageRow::default()
             };
-            self.bill(row, id)?;
+            self.bill(row, at.id)?;
         }
         let row = MessageRow {
             text: summary.text_at("/text"),

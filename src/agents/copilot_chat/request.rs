@@ -1,10 +1,11 @@
 //! One request of a chat: the prompt, what was answered, and what was counted.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::tools::Ended;
+use super::tools::{Ended, own_id};
 use crate::agents::kit::texts::append;
 use crate::agents::kit::values::At;
 use crate::tables::{UsageGrain, UsageRow};
@@ -59,10 +60,10 @@ impl<'v> Request<'v> {
         self.value.items_at("/result/metadata/toolCallRounds")
     }
 
-    /// The result of a tool call.
-    pub(super) fn result_of(&self, call: &str) -> Option<&'v Value> {
-        let results = self.value.at("/result/metadata/toolCallResults")?.as_object()?;
-        results.get(call).or_else(|| results.iter().find(|(id, _)| super::tools::own_id(id) == call).map(|(_, it)| it))
+    /// The results of tool calls, by the calls' ids.
+    pub(super) fn results(&self) -> BTreeMap<&'v str, &'v Value> {
+        let results = self.value.at("/result/metadata/toolCallResults").and_then(Value::as_object);
+        results.into_iter().flatten().map(|(id, result)| (own_id(id), result)).collect()
     }
 
     /// The summaries that replaced the conversation so far.

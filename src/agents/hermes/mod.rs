@@ -69,12 +69,15 @@ impl Agent for Hermes {
 
     fn claims(&self, path: &Path) -> Option<&'static str> {
         let is_ours = HOMES.iter().any(|home| lies_in(path, home.rsplit('/').next().unwrap_or(home)));
-        is_ours.then(|| self.takes(path)).flatten()
+        let kind = self.takes(path).filter(|_| is_ours)?;
+        let is_in_place = kind == STORE || path.parent().is_some_and(|folder| folder.ends_with("sessions"));
+        is_in_place.then_some(kind)
     }
 
     fn takes(&self, path: &Path) -> Option<&'static str> {
         let name = path.file_name()?.to_str()?;
-        let is_transcript = name.ends_with(".jsonl") || name.starts_with("session_") && name.ends_with(".json");
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        let is_transcript = extension == Some("jsonl") || name.starts_with("session_") && extension == Some("json");
         match name {
             DATABASE => Some(STORE),
             _ if OTHERS.iter().any(|other| name.starts_with(other)) => None,

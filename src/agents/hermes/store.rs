@@ -44,6 +44,8 @@ struct Known {
 /// All sessions, by id.
 struct Survey {
     sessions: BTreeMap<String, Known>,
+    /// Subagents of each session, with their starts.
+    children: BTreeMap<String, Vec<(i64, String)>>,
     /// Why it is incomplete.
     damage: Option<String>,
 }
@@ -105,22 +107,30 @@ const MESSAGE: [&str; 12] = [
 
 impl Survey {
     fn of(database: &Database) -> Self {
-        let mut survey = Self { sessions: BTreeMap::new(), damage: None };
+        let mut survey = Self { sessions: BTreeMap::new(), children: BTreeMap::new(), damage: None };
         for read in [read_sessions, read_usage, read_sizes] {
             if let Err(error) = read(database, &mut survey.sessions) {
-                survey.damage.get_or_insert(format!("the database is damaged: {error:?}"));
+                survey.damage.get_or_insert(match error {
+                    Reject::Database(error) => format!("the database is damaged: {error}"),
+                    error => format!("the database cannot be read: {error:?}"),
+                });
             }
+        }
+        for (id, known) in survey.sessions.iter().filter(|(_, known)| known.is_subagent()) {
+            if let Some((parent, began)) = known.parent.clone().zip(known.began) {
+                survey.children.entry(parent).or_default().push((began, id.clone()));
+            }
+        }
+        for children in survey.children.values_mut() {
+            children.sort_unstable();
         }
         survey
     }
 
     /// Subagents of a session, by their starts.
     fn children(&self, id: &str, profile: Option<&str>) -> VecDeque<(i64, String)> {
-        let own = self.sessions.iter().filter(|(_, known)| known.parent.as_deref() == Some(id) && known.is_subagent());
-        let mut children: Vec<_> =
-            own.filter_map(|(child, known)| Some((known.began?, session_id(profile, child)))).collect();
-        children.sort_unstable();
-        children.into()
+        let children = self.children.get(id).into_iter().flatten();
+        children.map(|(began, child)| (*began, session_id(profile, child))).collect()
     }
 
     /// The session whose messages one copied at its start.

@@ -58,7 +58,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         }
     }
     if let Some(error) = &torn.error {
-        let out = &mut reader.conversation.out;
+        let out = &mut *reader.conversation.out;
         out.line();
         out.problem(error.line() as u64, &format!("a torn transcript; what stands before the tear was read: {error}"));
     }

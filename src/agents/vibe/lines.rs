@@ -14,7 +14,7 @@ use crate::extract::{Kind, Reject, Sink, key};
 use crate::source::jsonl::RecordReader;
 use crate::source::records::{Flag, List, Object, Raw, Text, record};
 use crate::source::{Source, repair};
-use crate::tables::{MessageKind, MessageRow, Role, UsageRow};
+use crate::tables::{MessageKind, MessageRow, Role, Status, UsageRow};
 
 record! {
     /// A message.
@@ -65,7 +65,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     }
     reader.read_all(&mut source.lines_again(lines)?)?;
     let parent = reader.meta.parent(source);
-    reader.finish(parent)
+    reader.finish(parent.as_ref())
 }
 
 fn extract_document(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -207,7 +207,7 @@ impl<'o, 's> Reader<'o, 's> {
         };
         let Some(call) = self.thread.take_call(&at(None, number), name, make) else { return Ok(()) };
         let end = outcome(call.category, text);
-        let is_error = matches!(end.status, crate::tables::Status::Error);
+        let is_error = end.status == Status::Error;
         self.thread.close_call(&call, &end, self.out)?;
         let row = MessageRow { is_error, ..blank(Role::Tool, MessageKind::ToolResult) };
         self.push(&format!("{}:result", call.id), moment, number, row).map(drop)
@@ -228,7 +228,7 @@ impl<'o, 's> Reader<'o, 's> {
 
     /// Adds the tokens of the session. A compaction begins another session, whose counters go on from those of the
     /// session before; a fork begins at 0.
-    fn finish(mut self, parent: Option<Meta>) -> Result<(), Reject> {
+    fn finish(mut self, parent: Option<&Meta>) -> Result<(), Reject> {
         let session = self.thread.id().to_owned();
         let own_key = key(AGENT, Kind::Presence, &format!("own tokens:{session}"));
         let is_continued = self.begins_with_summary && self.meta.text("/parent_session_id").is_some();
@@ -239,7 +239,7 @@ impl<'o, 's> Reader<'o, 's> {
             *place = parent_id;
         }
         if let Some(spent) = self.meta.spent().filter(|_| self.thread.has_rows) {
-            let before = parent.as_ref().filter(|_| is_continued).and_then(Meta::spent);
+            let before = parent.filter(|_| is_continued).and_then(Meta::spent);
             let own = before.and_then(|before| spent.after(before));
             let has_parents = is_continued && own.is_none() && parent.is_none();
             let id = if has_parents { format!("{session}:with-parent") } else { total_id(&session) };

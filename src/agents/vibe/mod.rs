@@ -83,7 +83,7 @@ impl Agent for Vibe {
         match name {
             CURRENT if of_store() => Some(STORE),
             LINES => Some(MESSAGES),
-            _ if name.starts_with("session_") && name.ends_with(".json") => Some(DOCUMENT),
+            _ if name.starts_with("session_") && path.extension().is_some_and(|it| it == "json") => Some(DOCUMENT),
             _ => None,
         }
     }

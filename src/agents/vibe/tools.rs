@@ -41,7 +41,7 @@ fn category(name: &str) -> Category {
 }
 
 /// How a call ended, by the text of its result.
-pub(super) fn outcome<'t>(category: Category, text: Option<&'t str>) -> Outcome<'t> {
+pub(super) fn outcome(category: Category, text: Option<&str>) -> Outcome<'_> {
     let said = text.unwrap_or_default();
     let exit_code = if category == Category::Shell { exit_code(said) } else { None };
     let status = match () {

@@ -171,11 +171,11 @@ impl<'v> Reader<'_, '_, 'v> {
             Some("assistant") => {
                 let id = format!("{}#{number}", self.thread.id());
                 self.push_reply(&id, text.as_deref(), thinking.as_deref())?;
-                let results = message.items_at("/tool_results");
+                let results = message.items_at("/tool_results").iter();
+                let results: BTreeMap<_, _> = results.map(|result| (result.text_at("/tool_use_id"), result)).collect();
                 for made in message.items_at("/tool_uses") {
                     let own = made.text_at("/id");
-                    let result = results.iter().find(|result| result.text_at("/tool_use_id") == own);
-                    self.add_call(&id, made, result)?;
+                    self.add_call(&id, made, results.get(&own).copied())?;
                 }
             }
             _ => {

@@ -51,7 +51,7 @@ pub(super) fn outcome(result: Option<&Value>) -> Outcome<'_> {
 /// The texts of a content: a text, `{"Text": …}`, or a list of those.
 pub(super) fn text_of(content: Option<&Value>) -> Option<Cow<'_, str>> {
     let content = content?;
-    let blocks = content.as_array().map(Vec::as_slice).unwrap_or(std::slice::from_ref(content));
+    let blocks = content.as_array().map_or(std::slice::from_ref(content), Vec::as_slice);
     let texts = blocks.iter().filter_map(|block| block.as_str().or_else(|| block.text_at("/Text")));
     join(texts.map(Cow::Borrowed))
 }
