@@ -33,7 +33,7 @@ impl Closing {
         let (first, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         if line.starts_with("Finished `test`")
             || line.starts_with("Finished test")
-            || line.contains("test session starts")
+            || line.starts_with('=') && line.contains("test session starts")
         {
             *self = Self::default();
         } else if let Some(result) = line.strip_prefix("test result: ") {
@@ -60,14 +60,17 @@ impl Closing {
             self.set(&Counts::before_numbers(line));
         } else if matches!(first, "ok" | "FAILED") && rest.starts_with("| ") {
             self.set(&Counts::after_numbers(rest));
-        } else if line.contains("% tests passed, ") {
-            self.set(&Counts::after_numbers(line.split_once("passed, ").map_or("", |(_, rest)| rest)));
+        } else if let Some(counts) = rest.strip_prefix("tests passed, ").filter(|_| first.ends_with('%')) {
+            self.set(&Counts::after_numbers(counts));
             (self.passed, self.failed) = (None, self.failed);
         } else if first == "Executed" && line.contains(" test") {
             self.set(&Counts::after_numbers(line));
-        } else if let Some(ran) = rest.split_once(" test").and_then(|(ran, rest)| Some((ran.parse().ok()?, rest))) {
-            if first == "Ran" && ran.1.contains(" in ") {
-                *self = Self { ran: Some(ran.0), ..Self::default() };
+        } else if first == "Ran" {
+            if let Some((ran, time)) = rest.split_once(" test")
+                && let Ok(ran) = ran.parse()
+                && time.contains(" in ")
+            {
+                *self = Self { ran: Some(ran), ..Self::default() };
             }
         } else if let Some(ran) = self.ran.filter(|_| first == "OK" || first == "FAILED") {
             let counts = Counts { total: Some(ran), ..Counts::before_numbers(rest) };
@@ -137,13 +140,21 @@ fn is_of_pytest(line: &str) -> bool {
         number.parse::<i64>().is_ok() && !word.contains(' ')
     };
     let has_outcome = |line: &str| ["passed", "failed", "error"].iter().any(|word| line.contains(word));
-    let ends = |time: &str| time.starts_with(|letter: char| letter.is_ascii_digit());
-    line.split_once(" in ")
-        .is_some_and(|(counts, time)| has_outcome(counts) && ends(time) && counts.split(", ").all(is_count))
+    starts_with_number(line)
+        && line.split_once(" in ").is_some_and(|(counts, time)| {
+            has_outcome(counts) && starts_with_number(time) && counts.split(", ").all(is_count)
+        })
+}
+
+fn starts_with_number(text: &str) -> bool {
+    text.starts_with(|letter: char| letter.is_ascii_digit())
 }
 
 /// True for `10 examples, 2 failures`, `10 tests completed, 2 failed` and `10 runs, 20 assertions, 1 failures`.
 fn is_sum(line: &str) -> bool {
+    if !starts_with_number(line) {
+        return false;
+    }
     let Some((total, rest)) = line.split_once(", ") else { return false };
     let (number, what) = total.split_once(' ').unwrap_or_default();
     let is_total =

@@ -100,7 +100,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     for (run, facts) in children {
         out.turn_to(&facts.session_id);
         let mut child = Session::new(facts, run.model.owned());
-        child.scope = main_id.clone();
+        child.scope.clone_from(&main_id);
         child.take_all(run.history.0.iter().filter_map(|item| item.0.as_ref()).collect(), out)?;
         child.thread.finish(out)?;
     }
