@@ -306,7 +306,7 @@ const SHARED_FOLDERS: [&str; 2] = [".config", ".local"];
 /// What a reader was written from, the surest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RestsOn {
-    /// Sessions that the agent wrote, and that the reader was run on.
+    /// Sessions that the agent wrote.
     Sessions,
     /// The agent's own source code, or its published types.
     Source,
