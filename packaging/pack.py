@@ -60,9 +60,7 @@ def extras(wheels):
             files = {}
             for shell, file in [("bash", "llrem.bash"), ("zsh", "_llrem"), ("fish", "llrem.fish"), ("powershell", "llrem.ps1")]:
                 files[f"completions/{file}"] = subprocess.check_output([path, "completions", shell])
-            pages = Path(folder, "man")
-            subprocess.run([path, "man", pages], check=True)
-            files.update((f"man/{page.name}", page.read_bytes()) for page in sorted(pages.iterdir()))
+            files["man/llrem.1"] = subprocess.run([path, "man"], check=True, stdout=subprocess.PIPE).stdout
             return files
     sys.exit("none of the programs runs on this machine")
 
