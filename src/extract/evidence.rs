@@ -2,6 +2,9 @@
 
 use std::borrow::Cow;
 
+/// Begins what git says after a rebase.
+const REBASED: &str = "Successfully rebased and updated ";
+
 /// Operations on a repository that an output shows.
 #[derive(Default)]
 pub(super) struct Evidence<'a> {
@@ -25,7 +28,16 @@ pub(super) struct Evidence<'a> {
 
 impl<'a> Evidence<'a> {
     pub(super) fn of(output: &'a str) -> Self {
-        let mut evidence = Self::default();
+        let has = |texts: &[&str]| texts.iter().any(|text| output.contains(text));
+        let mut evidence = Self {
+            is_unchanged: has(&["nothing to commit", "nothing added to commit", "no changes added to commit"])
+                || has(&["Aborting commit"]),
+            is_unmerged: has(&["Already up to date", "Already up-to-date", " is up to date."])
+                || has(&["not updating HEAD", "stopped before committing"]),
+            is_unpushed: has(&["Everything up-to-date", "[rejected]", "[remote rejected]"]),
+            ..Self::default()
+        };
+        let (has_rebase, has_url) = (has(&[REBASED]), has(&["https://"]));
         let mut is_fetch = None;
         for line in lines(output) {
             evidence.commit = commit_in(line).or(evidence.commit);
@@ -39,12 +51,12 @@ impl<'a> Evidence<'a> {
             {
                 evidence.push = Some(branch);
             }
-            if let Some((_, reference)) = line.split_once("Successfully rebased and updated ") {
+            if has_rebase && let Some((_, reference)) = line.split_once(REBASED) {
                 let branch = reference.trim_end_matches('.').strip_prefix("refs/heads/");
                 evidence.rebase = Some(branch.unwrap_or_default());
             }
             evidence.note(line);
-            if let Some(url) = pull_request_in(line) {
+            if has_url && let Some(url) = pull_request_in(line) {
                 let is_alone = !line.trim().contains(char::is_whitespace);
                 *(if is_alone { &mut evidence.url_line } else { &mut evidence.url_within }) = Some(url);
             }
@@ -53,16 +65,11 @@ impl<'a> Evidence<'a> {
     }
 
     fn note(&mut self, line: &str) {
-        let has = |texts: &[&str]| texts.iter().any(|text| line.contains(text));
         self.is_merged |= line.starts_with("Merge made by") || line.trim() == "Fast-forward";
         self.has_error |= ["fatal:", "error:", "FAILED: git"].iter().any(|text| line.starts_with(text));
-        let is_conflict = line.starts_with("CONFLICT");
-        self.is_unchanged |= is_conflict
-            || has(&["nothing to commit", "nothing added to commit", "no changes added to commit", "Aborting commit"]);
-        self.is_unmerged |= is_conflict
-            || has(&["Already up to date", "Already up-to-date", " is up to date."])
-            || has(&["not updating HEAD", "stopped before committing"]);
-        self.is_unpushed |= has(&["Everything up-to-date", "[rejected]", "[remote rejected]"]);
+        if line.starts_with("CONFLICT") {
+            (self.is_unchanged, self.is_unmerged) = (true, true);
+        }
     }
 
     pub(super) fn url(&self) -> Option<Cow<'a, str>> {
@@ -73,8 +80,12 @@ impl<'a> Evidence<'a> {
 /// Splits an output into lines. In an output that is JSON, its texts are lines.
 pub(super) fn lines(output: &str) -> impl Iterator<Item = &str> {
     let is_json = output.starts_with('{') || output.starts_with("[{");
-    let texts = output.split(move |letter| matches!(letter, '\n' | '\r') || (is_json && letter == '"'));
-    let lines = texts.flat_map(move |text| text.split(if is_json { "\\n" } else { "\n" }));
+    let lines: Box<dyn Iterator<Item = &str>> = if is_json {
+        Box::new(output.split(['\n', '\r', '"']).flat_map(|text| text.split("\\n")))
+    } else {
+        // Two searches for one byte each take less time than one for two.
+        Box::new(output.split('\n').flat_map(|line| line.split('\r')))
+    };
     lines.map(|line| line.strip_prefix("Output: ").unwrap_or(line))
 }
 
