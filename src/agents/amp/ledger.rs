@@ -1,4 +1,4 @@
-//! What was billed: the usage of messages, and events of older threads that have the same or more.
+//! The billed responses: the usage of messages, and events of older threads that have the same or more.
 
 use std::collections::HashMap;
 

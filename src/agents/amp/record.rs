@@ -29,7 +29,7 @@ record! {
     /// The program.
     Platform<'a> { version: Text<'a> = "clientVersion" }
 
-    /// What older threads say of what was billed.
+    /// Usage events of older threads.
     Ledger<'a> { events: List<Object<Event<'a>>> = "events" }
 
     /// A billed inference.

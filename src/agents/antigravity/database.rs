@@ -86,7 +86,7 @@ impl Response {
     }
 }
 
-/// What a conversation was billed for.
+/// The billed responses of a conversation.
 #[derive(Default)]
 pub(super) struct Billing {
     pub(super) title: Option<String>,
@@ -102,7 +102,7 @@ struct Step {
     moment: Option<i64>,
 }
 
-/// What is known of a call apart from its tokens.
+/// Facts of a call apart from its tokens.
 #[derive(Default)]
 struct Call<'b> {
     model: Option<&'b str>,
@@ -202,7 +202,7 @@ impl Billing {
 }
 
 fn call_of(generated: &[u8]) -> Call<'_> {
-    // A router's name is no model's.
+    // The name of a router does not name a model.
     let routed = text(generated, 19).filter(|model| !model.ends_with("-default"));
     let (first, streamed) = (milliseconds(generated, 11), milliseconds(generated, 12));
     Call {

@@ -57,7 +57,7 @@ fn category(name: &str) -> Category {
     }
 }
 
-/// What a result says: when the tool began, how it ended, and its output.
+/// A result: when the tool began, how it ended, and its output.
 pub(super) fn outcome(text: &str, is_command: bool, moment: Option<i64>) -> (Option<i64>, Outcome<'_>) {
     let (mut began, mut ended, mut rest) = (None, None, text);
     while let Some((line, after)) = rest.split_once('\n') {

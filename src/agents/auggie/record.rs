@@ -40,7 +40,7 @@ record! {
         summary: Text<'a> = "summary",
     }
 
-    /// What a tool gave the model.
+    /// The output that the model gets.
     ToolResult<'a> {
         call: Text<'a> = "tool_use_id",
         content: Text<'a> = "content",
@@ -63,7 +63,7 @@ record! {
         path: Text<'a> = "path" | "file_path",
     }
 
-    /// What a response was billed for. The unit is 1 for credits and 2 for USD.
+    /// Amounts that a response was billed for. The unit is 1 for credits and 2 for USD.
     Billing<'a> {
         transaction: Text<'a> = "transaction_id",
         cost: Usd = "cost_usd",

@@ -29,13 +29,13 @@ pub(in crate::agents) struct Identity {
     pub(in crate::agents) main: Option<String>,
     /// The subagent's id; none for a main session.
     pub(in crate::agents) agent: Option<String>,
-    /// What another program that ran the session says of it.
+    /// Facts from a program that ran the session.
     pub(in crate::agents) host: Option<Host>,
     /// True if the program writes 0 for cached input that it does not know.
     pub(in crate::agents) hides_cache: bool,
 }
 
-/// What a program that ran the agent for a person says of the session.
+/// Facts of a session from a program that ran the agent for a person.
 #[derive(Default)]
 pub(in crate::agents) struct Host {
     pub(in crate::agents) title: Option<String>,

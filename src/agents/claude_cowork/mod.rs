@@ -123,7 +123,7 @@ fn is_session(folder: &Path) -> bool {
     folder.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("local_"))
 }
 
-/// What the program says of a session, in a file next to the session's folder.
+/// The file next to a session's folder in which the program describes the session.
 fn record_of(path: &Path) -> Option<PathBuf> {
     let folder = path.ancestors().skip(1).find(|folder| is_session(folder))?;
     Some(folder.with_file_name(format!("{}.json", folder.file_name()?.to_str()?)))

@@ -90,7 +90,7 @@ record! {
         measured: Object<Measured<'a>> = "attrs",
     }
 
-    /// What was measured of a call.
+    /// Measurements of a call.
     Measured<'a> {
         model: Text<'a> = "model",
         input: TokenNumber = "inputTokens",

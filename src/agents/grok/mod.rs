@@ -25,7 +25,7 @@ static ABOUT: About = About {
     title: "Grok Build",
     paths: &["~/.grok/sessions"],
     environment: &["GROK_HOME"],
-    versions: "0.1 to 2026-08, by its source",
+    versions: "up to 2026-08, by its source",
     rests_on: RestsOn::Source,
     records: Records::EXACT,
     marks: &[("/params/update/sessionUpdate", None)],

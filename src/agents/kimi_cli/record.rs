@@ -51,7 +51,7 @@ record! {
         arguments: Text<'a> = "arguments",
     }
 
-    /// What a tool gave the model.
+    /// The output that the model gets.
     ToolResult<'a> {
         is_error: Flag = "is_error",
         output: Blocks<Part<'a>> = "output",

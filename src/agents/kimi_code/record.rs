@@ -69,7 +69,7 @@ record! {
         stream_ms: Number = "llmStreamDurationMs",
     }
 
-    /// What a tool gave the model.
+    /// The output that the model gets.
     ToolResult<'a> {
         output: Blocks<Part<'a>> = "output",
         is_error: Flag = "isError",

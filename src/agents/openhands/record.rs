@@ -54,7 +54,7 @@ record! {
         arguments: Text<'a> = "arguments",
     }
 
-    /// What a tool gave the model.
+    /// The output that the model gets.
     Observation<'a> {
         content: Blocks<Part<'a>> = "content",
         is_error: Flag = "is_error",

@@ -49,7 +49,7 @@ record! {
         arguments: Raw<'a> = "args",
     }
 
-    /// What a tool gave the model.
+    /// The output that the model gets.
     Response<'a> {
         id: Text<'a> = "id",
         name: Text<'a> = "name",

@@ -64,6 +64,9 @@ pub(super) fn rows(settings: &Settings, lake: &AnyLake) -> Result<RecordBatch> {
 
 /// Says which of these agents are newer than what llrem was tested with, if they write what no reader knows.
 pub(in crate::cli) fn of_newer_versions(settings: &Settings, read: &[&str]) -> Result<Vec<String>> {
+    if read.is_empty() {
+        return Ok(Vec::new());
+    }
     let unknown = list(settings, &settings.open_lake()?)?;
     let notes = read.iter().filter_map(|id| {
         let about = agents::by_id(id)?.about();
