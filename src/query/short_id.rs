@@ -65,12 +65,16 @@ impl SessionIds {
 
     /// Returns the short form of an id: `53ea1606`, for a subagent `11110000/ag000003`.
     pub fn short(&self, session_id: &str) -> String {
-        let (mut short, mut path) = (String::new(), String::new());
+        let (mut short, mut path, mut needs_whole) = (String::new(), String::new(), false);
         for part in bare(session_id) {
             if !short.is_empty() {
                 short.push('/');
             }
-            short.push_str(self.parts.get(&path).map_or(part, |siblings| shortest(part, siblings)));
+            let siblings = self.parts.get(&path);
+            let shown = siblings.filter(|_| !needs_whole).map_or(part, |siblings| shortest(part, siblings));
+            short.push_str(shown);
+            // Another parent begins with all of this one: only a whole id tells their subagents apart.
+            needs_whole |= shown == part && siblings.is_some_and(|siblings| begins_another(part, siblings));
             path.push('/');
             path.push_str(part);
         }
@@ -223,6 +227,10 @@ fn shortest<'p>(part: &'p str, siblings: &BTreeSet<String>) -> &'p str {
     ends.and_then(|(at, _)| part.get(..at)).unwrap_or(part)
 }
 
+fn begins_another(part: &str, siblings: &BTreeSet<String>) -> bool {
+    siblings.range::<str, _>((Excluded(part), Unbounded)).next().is_some_and(|next| next.starts_with(part))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -296,6 +304,16 @@ mod tests {
         assert_eq!(found("30bf"), "ses_30bfbb6f4ffe");
         assert_eq!(found("ses_30"), "ses_30bfbb6f4ffe");
         assert_eq!(found("c-1"), "c-1", "a whole id is not ambiguous");
+    }
+
+    #[test]
+    fn subagents_of_one_name_are_told_apart_where_one_parent_begins_another() {
+        let (first, second) = ("abaabab/agent-bbbaababb", "abaababa/agent-bbbaababb");
+        let ids = SessionIds::new(vec![session("pi", first, first), session("pi", second, second)]);
+        assert_eq!(ids.short(first), "abaabab/bbbaababb");
+        assert_eq!(ids.short(second), "abaababa/bbbaabab");
+        assert_eq!(ids.find(&ids.short(first)).unwrap().session_id, first);
+        assert_eq!(ids.find(&ids.short(second)).unwrap().session_id, second);
     }
 
     #[test]
