@@ -6,15 +6,16 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use super::balance::Balance;
-use super::carry::{self, Carried, Carry};
+use super::carry::{self, Carry};
 use super::children::known_children;
+use super::gathered::Gathered;
 use super::old_rows::{OldRows, Place};
 use super::read::{Planned, Read, ReadSession, read};
-use super::rebuild::{Rebuilt, with_news};
+use super::rebuild::{Carried, Rebuilt, with_news};
 use super::renamed::find_renamed;
 use super::report::SessionSums;
 use super::sessions::KnownSessions;
-use super::{Shared, check_interrupt, sessions};
+use super::{Shared, check_interrupt, sessions, turns};
 use crate::error::Result;
 use crate::extract::Facts;
 use crate::identity::{KeyMap, KeySet, Reading, Replica};
@@ -298,12 +299,17 @@ fn carried_rows<'r>(
     let mut rows = HashMap::new();
     for (name, carries) in by_part {
         if let Some(part) = shared.manifest.parts.get(name) {
-            let kept =
-                carry::rows(shared.run.layout, &shared.manifest.machine, name, &part.files, &carries, shared.run.now)?;
-            for (session, carried) in kept {
-                let news = with_news(shared, &name.agent, carried.rows)?;
-                rows.insert(session, Carried { rows: news, ..carried });
-            }
+            let (machine, now) = (&shared.manifest.machine, shared.run.now);
+            let mut gathered: HashMap<String, Gathered> = HashMap::new();
+            let known = carry::each(shared.run.layout, machine, name, &part.files, &carries, now, |session, rows| {
+                let rows = with_news(shared, &name.agent, rows)?;
+                let session = gathered.entry(session.to_owned()).or_insert_with(|| shared.gather());
+                session.add(turns::LAKE, rows)
+            })?;
+            rows.extend(known.into_iter().map(|(session, known)| {
+                let rows = gathered.remove(&session).unwrap_or_else(|| shared.gather());
+                (session, Carried { rows, known })
+            }));
         }
     }
     Ok(rows)
@@ -423,7 +429,7 @@ impl PartOutput<'_, '_> {
         let carried = carried.remove(&session.id);
         let is_damaged = session.old_part.as_ref().is_some_and(|part| self.shared.damaged_parts.contains(part));
         if is_damaged {
-            session.forget_lost(self.agent, carried.as_ref().map(|carried| &carried.rows));
+            session.forget_lost(carried.as_ref().map(|carried| &carried.known));
         }
         let writer = &mut *self.writer;
         let mut totals =

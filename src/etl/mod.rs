@@ -9,6 +9,7 @@ mod damaged;
 mod dry_run;
 mod finish;
 mod fold;
+mod gathered;
 mod group;
 mod notes;
 mod old;
@@ -59,6 +60,7 @@ use crate::lake::syncer::Syncer;
 use crate::pricing::Pricer;
 use crate::redact::{Counts, Redactor};
 use crate::source::{RunCache, path_of};
+use gathered::Gathered;
 use notes::Notes;
 use old::OldClaims;
 use pass::Pass;
@@ -133,6 +135,11 @@ impl Shared<'_> {
     fn read_bytes(&self, bytes: u64) {
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.run.progress.advance(0, bytes);
+    }
+
+    /// Returns an empty collection of a session's rows.
+    fn gather(&self) -> Gathered {
+        Gathered::new(self.run.layout.staging(), read::most_held())
     }
 
     /// Returns a unique name for staged files.

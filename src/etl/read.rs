@@ -40,6 +40,11 @@ fn streamed_from() -> u64 {
     of_test.and_then(|bytes| bytes.parse().ok()).unwrap_or(STREAMED_FROM)
 }
 
+/// Returns the most rows that a session gathers in memory, if it has several sources. Bytes.
+pub(super) fn most_held() -> usize {
+    usize::try_from(streamed_from()).unwrap_or(usize::MAX)
+}
+
 /// Kind of a folder that could not be listed. Its content is unknown; `sources` reports it.
 pub(super) const UNLISTED: &str = "folder";
 

@@ -5,23 +5,24 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
-use arrow::compute::{concat_batches, sort_to_indices, take_record_batch};
+use arrow::compute::concat_batches;
 use arrow::datatypes::Int64Type;
 
 use super::Shared;
-use super::carry::{Carried, Carry};
+use super::carry::{Carry, Known};
 use super::children::with_children;
+use super::gathered::{Gathered, in_order_of};
 use super::old::{OldClaims, OldReplica};
 use super::read::ReadSession;
 use super::remainder::without_counted;
 use super::totals::Totals;
-use super::turns::{self, Turns};
+use super::turns::Turns;
 use super::usage::{priced_anew, with_fullest_copies};
 use crate::error::Result;
 use crate::extract::{Chunk, Facts};
 use crate::identity::{KeyMap, KeySet, Kind, Record, Replica, Seen, absorb, forget_held, key, session_key};
 use crate::lake::layout::PartName;
-use crate::tables::{LAKE_TABLES, MESSAGES, PerRecordTable, TOOL_CALLS, ToolCallColumns, UsageColumns};
+use crate::tables::{MESSAGES, PerRecordTable, TOOL_CALLS, ToolCallColumns, USAGE, UsageColumns};
 
 /// A session that is being rebuilt.
 pub(super) struct Rebuilt {
@@ -42,6 +43,12 @@ pub(super) struct Rebuilt {
     old_places: KeyMap<i64>,
     /// Records that the session's own sources supersede.
     superseded: KeySet,
+}
+
+/// The part of the lake that a rebuilt session keeps.
+pub(super) struct Carried {
+    pub(super) rows: Gathered,
+    pub(super) known: Known,
 }
 
 /// One source that was read, as a part of a session.
@@ -194,23 +201,19 @@ impl Rebuilt {
         }
     }
 
-    /// Forgets the records whose rows were in lost files. `rows` are the rows of the lake that could be read.
-    pub(super) fn forget_lost(&mut self, agent: &str, rows: Option<&PerRecordTable<RecordBatch>>) {
-        let mut places = [HashSet::new(), HashSet::new()];
-        let mut responses = KeySet::default();
-        if let Some([messages, tool_calls, usage]) = rows {
-            for (places, batch) in places.iter_mut().zip([messages, tool_calls]) {
-                let seqs = batch.column_by_name("seq").and_then(|column| column.as_primitive_opt::<Int64Type>());
-                places.extend(seqs.into_iter().flat_map(Int64Array::values).copied());
-            }
-            let usage = (UsageColumns::of(usage), usage.num_rows());
-            responses.extend((0..usage.1).map(|row| key(agent, Kind::Response, usage.0.response_id(row))));
-        }
-        let [messages, tool_calls] = places;
+    /// Forgets the records whose rows were in lost files. `known` is of the rows of the lake that could be read.
+    pub(super) fn forget_lost(&mut self, known: Option<&Known>) {
+        let nothing = Known::default();
+        let known = known.unwrap_or(&nothing);
+        let places = |is_message| -> HashSet<i64> {
+            let rows = known.placed.iter().filter(|row| row.is_message == is_message);
+            rows.map(|row| row.place).collect()
+        };
+        let (messages, tool_calls) = (places(true), places(false));
         let is_found = |record: &Record| match record.kind {
             Kind::Message => messages.contains(&i64::from(record.seq)),
             Kind::ToolCall => tool_calls.contains(&i64::from(record.seq)),
-            Kind::Response | Kind::Presence => responses.contains(&record.key),
+            Kind::Response | Kind::Presence => known.responses.contains(&record.key),
         };
         for source in &mut self.sources {
             let records = &mut source.member.replica.records;
@@ -286,42 +289,52 @@ impl Rebuilt {
         mut take: impl FnMut(&PerRecordTable<RecordBatch>) -> Result<()>,
     ) -> Result<Totals> {
         let mut totals = Totals::default();
-        let is_simple = self.sources.len() == 1 && carried.is_none();
-        let mut gathered: Vec<(usize, PerRecordTable<RecordBatch>)> = Vec::new();
-        let mut turns = Turns::default();
-        for (number, source) in self.sources.iter_mut().enumerate() {
-            let owned = Owned::of(source);
-            let places = std::mem::take(&mut source.places);
+        if let ([source], None) = (self.sources.as_mut_slice(), &carried) {
+            let (owned, places) = (Owned::of(source), std::mem::take(&mut source.places));
             let replica = &source.member.replica;
             source.read.each_chunk(shared, |chunks| {
-                if !is_simple {
-                    turns.take(number, &chunks, &places);
-                }
                 let mut batches = own_rows(shared, chunks, &owned, &places)?;
-                if is_simple {
-                    subtract_counted(&mut batches, agent, &std::iter::once(replica), shared)?;
-                    totals.add(&batches);
-                    return take(&batches);
-                }
+                subtract_counted(&mut batches, agent, &std::iter::once(replica), shared)?;
+                totals.add(&batches);
+                take(&batches)
+            })?;
+            return Ok(totals);
+        }
+        let Carried { rows: mut gathered, known } =
+            carried.unwrap_or_else(|| Carried { rows: shared.gather(), known: Known::default() });
+        let mut turns = Turns::default();
+        for (number, source) in self.sources.iter_mut().enumerate() {
+            let (owned, places) = (Owned::of(source), std::mem::take(&mut source.places));
+            source.read.each_chunk(shared, |chunks| {
+                turns.take(number, &chunks, &places);
+                let batches = own_rows(shared, chunks, &owned, &places)?;
                 turns.keep(number, &batches);
-                gathered.push((number, batches));
-                Ok(())
+                gathered.add(number, batches)
             })?;
         }
-        if !is_simple {
-            let mut known = KeyMap::default();
-            if let Some(Carried { rows, turns: of_lake }) = carried {
-                turns.keep(turns::LAKE, &rows);
-                gathered.push((turns::LAKE, rows));
-                known = of_lake;
-            }
-            turns.numbered().apply(&mut gathered, |kind, id| known.get(&key(agent, kind, id)).copied())?;
-            let mut batches = in_order(gathered)?;
-            let replicas = self.members().map(|member| &member.replica);
-            subtract_counted(&mut batches, agent, &replicas, shared)?;
-            totals.add(&batches);
-            take(&batches)?;
-        }
+        turns.keep_of_lake(&known.placed);
+        let mut numbers = turns.numbered(agent, known.turns);
+        let Gathered { messages, tool_calls, usage, .. } = gathered;
+        let mut add = |batches: &PerRecordTable<RecordBatch>| {
+            totals.add(batches);
+            take(batches)
+        };
+        let [no_messages, no_calls, no_usage] =
+            [&MESSAGES, &TOOL_CALLS, &USAGE].map(|table| RecordBatch::new_empty(table.schema()));
+        messages.each(
+            |source, batch| numbers.in_messages(source, &batch),
+            |batch| add(&[batch, no_calls.clone(), no_usage.clone()]),
+        )?;
+        tool_calls.each(
+            |source, batch| numbers.in_tool_calls(source, &batch),
+            |batch| add(&[no_messages.clone(), batch, no_usage.clone()]),
+        )?;
+        let usage = usage.iter().map(|(source, batch)| numbers.in_usage(*source, batch));
+        let usage = concat_batches(&USAGE.schema(), &usage.collect::<Result<Vec<_>>>()?)?;
+        let mut batches = [no_messages, no_calls, in_order_of("timestamp", &usage)?];
+        let replicas = self.members().map(|member| &member.replica);
+        subtract_counted(&mut batches, agent, &replicas, shared)?;
+        add(&batches)?;
         Ok(totals)
     }
 }
@@ -395,20 +408,4 @@ fn placed(batch: RecordBatch, table: &crate::tables::TableDef, places: &HashMap<
         *column = Arc::new(Int64Array::from_iter_values(seqs));
     }
     Ok(RecordBatch::try_new(batch.schema(), columns)?)
-}
-
-fn in_order(gathered: Vec<(usize, PerRecordTable<RecordBatch>)>) -> Result<PerRecordTable<RecordBatch>> {
-    let mut tables: PerRecordTable<Vec<RecordBatch>> = Default::default();
-    for (_, batches) in gathered {
-        tables.iter_mut().zip(batches).for_each(|(table, batch)| table.push(batch));
-    }
-    let order = |place: usize, batches: &Vec<RecordBatch>| -> Result<RecordBatch> {
-        let Some(table) = LAKE_TABLES.get(place) else { return Ok(RecordBatch::new_empty(MESSAGES.schema())) };
-        let batch = concat_batches(&table.schema(), batches)?;
-        let Some(column) = table.index_of("seq").or(table.index_of("timestamp")) else { return Ok(batch) };
-        let indices = sort_to_indices(batch.column(column), None, None)?;
-        Ok(take_record_batch(&batch, &indices)?)
-    };
-    let [messages, tool_calls, usage] = &tables;
-    Ok([order(1, messages)?, order(2, tool_calls)?, order(3, usage)?])
 }

@@ -35,19 +35,22 @@ pub(super) fn find_renamed<'p>(
     for (part, missing) in missing {
         let Some(entry) = shared.manifest.parts.get(part) else { continue };
         let machine = &shared.manifest.machine;
-        for (session, carried) in carry::rows(shared.run.layout, machine, part, &entry.files, &missing, shared.run.now)?
-        {
-            let Some(reads) = sessions.get_mut(&session) else { continue };
-            let mut new = new_records(shared, agent, &session, reads);
-            let held = records(agent, &carried.rows).filter(|(_, print)| {
+        let mut new: HashMap<String, KeyMap<u32>> = HashMap::new();
+        carry::each(shared.run.layout, machine, part, &entry.files, &missing, shared.run.now, |session, rows| {
+            let Some(reads) = sessions.get_mut(session) else { return Ok(()) };
+            let new = match new.get_mut(session) {
+                Some(new) => new,
+                None => new.entry(session.to_owned()).or_insert(new_records(shared, agent, session, reads)),
+            };
+            let held = records(agent, &rows).filter(|(_, print)| {
                 let left = new.get_mut(print).filter(|left| **left > 0);
                 left.map(|left| *left -= 1).is_some()
             });
-            let keys = held.map(|(key, _)| key).collect();
             if let Some(read) = reads.first_mut() {
-                read.renamed = keys;
+                read.renamed.extend(held.map(|(key, _)| key));
             }
-        }
+            Ok(())
+        })?;
     }
     Ok(())
 }

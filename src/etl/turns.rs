@@ -7,10 +7,11 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::Int64Type;
 
+use super::carry::LakeRow;
 use crate::error::Result;
 use crate::extract::Chunk;
-use crate::identity::Kind;
-use crate::tables::{MESSAGES, MessageColumns, MessageKind, PerRecordTable, TOOL_CALLS, TableDef, USAGE, UsageColumns};
+use crate::identity::{KeyMap, Kind, key};
+use crate::tables::{MESSAGES, MessageColumns, PerRecordTable, TOOL_CALLS, TableDef, USAGE, UsageColumns};
 
 /// Number of the lake among the sources, for rows that only the lake has.
 pub(super) const LAKE: usize = usize::MAX;
@@ -57,24 +58,22 @@ impl Turns {
         self.recognise(source, &records.collect::<Vec<_>>());
     }
 
-    /// Adds the rows of a source that the session has, with their places. The lake's rows come after all others.
+    /// Adds the rows of a source that the session has, with their places.
     pub(super) fn keep(&mut self, source: usize, [messages, calls, _]: &PerRecordTable<RecordBatch>) {
-        let columns = MessageColumns::of(messages);
-        let is_prompt = |row: usize| matches!(columns.kind(row), MessageKind::Prompt | MessageKind::Command);
-        if source == LAKE {
-            for row in (0..messages.num_rows()).filter(|row| is_prompt(*row)) {
-                self.lose(columns.seq(row), columns.turn(row), columns.is_sidechain(row));
-            }
-            let records = turns_of(messages, &MESSAGES).chain(turns_of(calls, &TOOL_CALLS));
-            self.recognise(source, &records.filter_map(|(place, turn)| Some((turn?, place))).collect::<Vec<_>>());
+        for (place, turn) in turns_of(messages, &MESSAGES).chain(turns_of(calls, &TOOL_CALLS)) {
+            self.put(source, turn, place, true);
         }
-        for row in 0..messages.num_rows() {
-            let place = columns.seq(row);
-            let begins = source != LAKE || (is_prompt(row) && !self.lost.contains_key(&place));
-            self.put(source, columns.turn(row), place, begins);
+    }
+
+    /// Adds the rows that only the lake has, after those of all sources.
+    pub(super) fn keep_of_lake(&mut self, rows: &[LakeRow]) {
+        for row in rows.iter().filter(|row| row.is_prompt) {
+            self.lose(row.place, row.turn, row.is_sidechain);
         }
-        for (place, turn) in turns_of(calls, &TOOL_CALLS) {
-            self.put(source, turn, place, source != LAKE);
+        self.recognise(LAKE, &rows.iter().filter_map(|row| Some((row.turn?, row.place))).collect::<Vec<_>>());
+        for row in rows {
+            let begins = row.is_prompt && !self.lost.contains_key(&row.place);
+            self.put(LAKE, row.turn, row.place, begins);
         }
     }
 
@@ -111,7 +110,8 @@ impl Turns {
     }
 
     /// Returns the number of each turn, in the order of the session's rows: its own number, unless that is taken.
-    pub(super) fn numbered(self) -> Numbers {
+    /// `known` has the turns of the lake's records, by the keys of `agent`.
+    pub(super) fn numbered(self, agent: &str, known: KeyMap<i64>) -> Numbers<'_> {
         let turns = self.turns.iter().enumerate().filter_map(|(at, turn)| Some((turn.first?, Some(at))));
         let mut order: Vec<(i64, Option<usize>)> = turns.chain(self.lost.keys().map(|place| (*place, None))).collect();
         order.sort_unstable();
@@ -135,7 +135,11 @@ impl Turns {
         let number = |at: &usize| Some((self.turns.get(*at)?.first?, *numbers.get(at)?));
         Numbers {
             turns: self.by_source.iter().filter_map(|(records, at)| Some((*records, number(at)?))).collect(),
+            has_lost: !self.lost.is_empty(),
             begun,
+            agent,
+            known,
+            of_messages: HashMap::new(),
         }
     }
 }
@@ -149,14 +153,20 @@ fn turns_of(batch: &RecordBatch, table: &TableDef) -> impl Iterator<Item = (i64,
 }
 
 /// Numbers of a session's turns.
-pub(super) struct Numbers {
+pub(super) struct Numbers<'a> {
     /// Place of the first row, and number, of each turn, by source and the source's own number.
     turns: HashMap<(usize, i64), (i64, i64)>,
     /// Places where turns begin. If only the lake has the prompt, with the turn's number.
     begun: BTreeMap<i64, Option<i64>>,
+    has_lost: bool,
+    agent: &'a str,
+    /// The turn that a record has in the lake. It keeps it if its source no longer has the prompt.
+    known: KeyMap<i64>,
+    /// Turns of messages, if prompts were lost. A response has no place of its own: it takes the place of its message.
+    of_messages: HashMap<String, Option<i64>>,
 }
 
-impl Numbers {
+impl Numbers<'_> {
     /// Returns the turn of a row of a source, given the source's own number of it.
     fn at(&self, source: usize, place: i64, own: i64) -> i64 {
         let (first, number) = self.turns.get(&(source, own)).copied().unwrap_or((place, own));
@@ -166,45 +176,51 @@ impl Numbers {
         }
     }
 
-    /// Writes the session's turns into the rows of all sources: messages, tool calls and usage. `knew` returns the turn
-    /// that a record has in the lake; a record keeps it if its source no longer has the prompt.
-    pub(super) fn apply(
+    fn known(&self, kind: Kind, id: &str) -> Option<i64> {
+        self.known.get(&key(self.agent, kind, id)).copied()
+    }
+
+    /// Writes the session's turns into messages of a source.
+    pub(super) fn in_messages(&mut self, source: usize, batch: &RecordBatch) -> Result<RecordBatch> {
+        let batch = self.in_rows(source, batch, (&MESSAGES, Kind::Message, "message_id"))?;
+        if self.has_lost {
+            let columns = MessageColumns::of(&batch);
+            let rows = 0..batch.num_rows();
+            self.of_messages.extend(rows.map(|row| (columns.message_id(row).to_owned(), columns.turn(row))));
+        }
+        Ok(batch)
+    }
+
+    /// Writes the session's turns into tool calls of a source.
+    pub(super) fn in_tool_calls(&self, source: usize, batch: &RecordBatch) -> Result<RecordBatch> {
+        self.in_rows(source, batch, (&TOOL_CALLS, Kind::ToolCall, "call_id"))
+    }
+
+    /// Writes the session's turns into usage of a source, after all messages.
+    pub(super) fn in_usage(&self, source: usize, usage: &RecordBatch) -> Result<RecordBatch> {
+        let columns = UsageColumns::of(usage);
+        let number = |own| self.turns.get(&(source, own)).map_or(own, |(_, number)| *number);
+        let turn = |row| {
+            let of_message = columns.message_id(row).and_then(|id| self.of_messages.get(id).copied().flatten());
+            let own = || columns.turn(row).map(number);
+            of_message.or_else(own).or_else(|| self.known(Kind::Response, columns.response_id(row)))
+        };
+        with_turns(usage, &USAGE, (0..usage.num_rows()).map(turn).collect())
+    }
+
+    fn in_rows(
         &self,
-        gathered: &mut [(usize, PerRecordTable<RecordBatch>)],
-        knew: impl Fn(Kind, &str) -> Option<i64>,
-    ) -> Result<()> {
-        let has_lost = self.begun.values().any(Option::is_some);
-        // A response has no place of its own. It takes the place of its message.
-        let mut of_messages: HashMap<String, Option<i64>> = HashMap::new();
-        for (source, [messages, calls, _]) in &mut *gathered {
-            let tables = [
-                (&mut *messages, &MESSAGES, Kind::Message, "message_id"),
-                (calls, &TOOL_CALLS, Kind::ToolCall, "call_id"),
-            ];
-            for (batch, table, kind, id) in tables {
-                let ids = batch.column_by_name(id).and_then(|column| column.as_string_opt::<i32>());
-                let rows = turns_of(batch, table).zip(ids.into_iter().flatten());
-                let turn = |((place, own), id): ((i64, Option<i64>), Option<&str>)| match own {
-                    Some(own) => Some(self.at(*source, place, own)),
-                    None => knew(kind, id?),
-                };
-                *batch = with_turns(batch, table, rows.map(turn).collect())?;
-            }
-            let columns = MessageColumns::of(messages);
-            let rows = (0..messages.num_rows()).filter(|_| has_lost);
-            of_messages.extend(rows.map(|row| (columns.message_id(row).to_owned(), columns.turn(row))));
-        }
-        for (source, [_, _, usage]) in gathered {
-            let columns = UsageColumns::of(usage);
-            let number = |own| self.turns.get(&(*source, own)).map_or(own, |(_, number)| *number);
-            let turn = |row| {
-                let of_message = columns.message_id(row).and_then(|id| of_messages.get(id).copied().flatten());
-                let own = || columns.turn(row).map(number);
-                of_message.or_else(own).or_else(|| knew(Kind::Response, columns.response_id(row)))
-            };
-            *usage = with_turns(usage, &USAGE, (0..usage.num_rows()).map(turn).collect())?;
-        }
-        Ok(())
+        source: usize,
+        batch: &RecordBatch,
+        (table, kind, id): (&TableDef, Kind, &str),
+    ) -> Result<RecordBatch> {
+        let ids = batch.column_by_name(id).and_then(|column| column.as_string_opt::<i32>());
+        let rows = turns_of(batch, table).zip(ids.into_iter().flatten());
+        let turn = |((place, own), id): ((i64, Option<i64>), Option<&str>)| match own {
+            Some(own) => Some(self.at(source, place, own)),
+            None => self.known(kind, id?),
+        };
+        with_turns(batch, table, rows.map(turn).collect())
     }
 }
 
@@ -223,7 +239,7 @@ mod tests {
     /// A record of a source: its turn, its place, and whether the session has a row of it there.
     type SourceTurn = (i64, i64, bool);
 
-    fn turns(sources: &[(usize, &[SourceTurn])], prompts: &[(i64, i64, bool)]) -> Numbers {
+    fn turns(sources: &[(usize, &[SourceTurn])], prompts: &[(i64, i64, bool)]) -> Numbers<'static> {
         let mut turns = Turns::default();
         for (source, records) in sources {
             if *source == LAKE {
@@ -236,7 +252,7 @@ mod tests {
                 turns.put(*source, Some(*turn), *place, *source != LAKE);
             }
         }
-        turns.numbered()
+        turns.numbered("", KeyMap::default())
     }
 
     fn numbers(sources: &[(usize, &[SourceTurn])]) -> HashMap<(usize, i64), i64> {

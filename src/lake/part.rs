@@ -8,7 +8,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{FieldRef, Fields, SchemaRef};
 use arrow::error::ArrowError;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
-use parquet::file::metadata::RowGroupMetaData;
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use rayon::prelude::*;
 
 use super::stored::{self, StoredFile};
@@ -19,6 +19,8 @@ use crate::tables::{LAKE_TABLES, PerTable, TableDef, blank_column};
 
 /// Most rows that are read at a time.
 const READ_ROWS: usize = 1024;
+/// About the most bytes that are read at a time.
+const READ_BYTES: u64 = 4 << 20;
 
 /// Writes the four files of a part.
 pub struct PartWriter<'s> {
@@ -108,7 +110,8 @@ impl<'s> PartWriter<'s> {
 pub(crate) fn read(path: &Path, table: &TableDef) -> Result<PartReader> {
     let file = stored::open(path)?;
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(Error::damaged_parquet(path))?;
-    let reader = reader.with_batch_size(READ_ROWS).build().map_err(Error::damaged_parquet(path))?;
+    let rows = rows_of(reader.metadata(), READ_BYTES);
+    let reader = reader.with_batch_size(rows).build().map_err(Error::damaged_parquet(path))?;
     Ok(PartReader { path: path.to_owned(), reader, schema: table.schema() })
 }
 
@@ -122,11 +125,16 @@ pub(crate) fn read_group(file: &StoredFile, group: usize, table: &TableDef) -> R
 /// Reads the rows of an open data file in order, in batches of about `bytes`.
 pub(crate) fn read_opened(file: File, path: &Path, table: &TableDef, bytes: u64) -> Result<PartReader> {
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).map_err(Error::parquet(path))?;
-    let size = |group: &RowGroupMetaData| group.total_byte_size().max(1) / group.num_rows().max(1) + 1;
-    let largest = reader.metadata().row_groups().iter().map(size).max().unwrap_or(1);
-    let rows = usize::try_from(bytes / largest.unsigned_abs().max(1)).unwrap_or(READ_ROWS).clamp(1, READ_ROWS);
+    let rows = rows_of(reader.metadata(), bytes);
     let reader = reader.with_batch_size(rows).build().map_err(Error::parquet(path))?;
     Ok(PartReader { path: path.to_owned(), reader, schema: table.schema() })
+}
+
+/// Returns how many rows have about so many bytes.
+fn rows_of(file: &ParquetMetaData, bytes: u64) -> usize {
+    let size = |group: &RowGroupMetaData| group.total_byte_size().max(1) / group.num_rows().max(1) + 1;
+    let largest = file.row_groups().iter().map(size).max().unwrap_or(1);
+    usize::try_from(bytes / largest.unsigned_abs().max(1)).unwrap_or(READ_ROWS).clamp(1, READ_ROWS)
 }
 
 /// True if a file has exactly the table's current columns.

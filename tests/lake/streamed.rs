@@ -65,6 +65,58 @@ fn what_comes_late_is_put_in_its_place() {
     assert_eq!(bench.sql(late), ["2,done"]);
 }
 
+const THREAD: &str = "019fbcc4-2900-7000-8000-000000000001";
+
+/// A rollout of the thread: prompts, calls and replies from a second on.
+fn rollout(name: &str, second: usize) -> Vec<String> {
+    let line = |at: usize, kind: &str, payload: serde_json::Value| {
+        let timestamp = format!("2026-06-20T08:{:02}:{:02}.000Z", (second + at) / 60, (second + at) % 60);
+        json!({"timestamp": timestamp, "type": kind, "payload": payload}).to_string()
+    };
+    let text = |kind: &str, text: String| json!([{"type": kind, "text": text}]);
+    let turn = |turn: usize| {
+        let (at, call) = (turn * 20, format!("call_{name}_{turn}"));
+        let prompt = text("input_text", format!("{name} {turn}?"));
+        let reply = text("output_text", format!("{name} {turn}."));
+        let asked = json!({"type": "function_call", "name": "shell", "arguments": "{}", "call_id": call});
+        let answered = json!({"type": "function_call_output", "call_id": call, "output": "so it is"});
+        [
+            line(at, "response_item", json!({"type": "message", "role": "user", "content": prompt})),
+            line(at + 3, "response_item", asked),
+            line(at + 6, "response_item", answered),
+            line(at + 9, "response_item", json!({"type": "message", "role": "assistant", "content": reply})),
+        ]
+    };
+    let meta = json!({"id": THREAD, "timestamp": "2026-06-20T08:00:00.000Z", "cwd": "/home/kim/shop"});
+    std::iter::once(line(0, "session_meta", meta)).chain((0..40).flat_map(turn)).collect()
+}
+
+#[test]
+fn a_session_of_two_sources_and_of_lost_rows_is_the_same_on_disk_and_in_memory() {
+    let bench = Bench::new();
+    let (first, second) = (rollout("first", 0), rollout("second", 10));
+    let folder = bench.home().join(".codex/sessions/2026/06/20");
+    std::fs::create_dir_all(&folder).unwrap();
+    let put = |name: &str, lines: &[String], lost: std::ops::Range<usize>| {
+        let left = lines.iter().enumerate().filter(|(place, _)| !lost.contains(place));
+        let text = left.fold(String::new(), |text, (_, line)| text + line + "\n");
+        std::fs::write(folder.join(format!("rollout-2026-06-20T08-00-{name}-{THREAD}.jsonl")), text).unwrap();
+    };
+    let held = bench.path().join("held");
+    for (of_first, of_second) in [(0..0, 0..0), (1..37, 50..60), (30..55, 50..80)] {
+        put("00", &first, of_first);
+        put("10", &second, of_second);
+        for etl in [&mut etl(&bench.home(), &held), streamed(&mut etl(&bench.home(), &bench.lake()))] {
+            succeed(etl.args(["--redact", "none"]).env("LLREM_NOW", "2026-07-01T00:00:00Z"));
+        }
+        assert_same_rows(&rows(&bench.lake()), &rows(&held), "two sources");
+    }
+    assert_eq!(bench.sql("select count(*) from sessions"), ["1"]);
+    let gone = bench.sql("select count(*) > 20 from messages where gone_at is not null");
+    assert_eq!(gone, ["true"]);
+    bench.verify();
+}
+
 #[test]
 fn a_small_source_whose_rows_are_large_is_streamed() {
     let bench = Bench::new();
