@@ -8,7 +8,7 @@ use crate::extract::{Reject, error_type};
 use crate::source::records::Text;
 use crate::tables::{ErrorType, MessageKind, MessageRow, Role};
 
-/// How long a turn, a compaction or the slowest of several hooks took. Milliseconds.
+/// Returns the duration of a turn, a compaction or the slowest of several hooks. Milliseconds.
 fn duration_of(line: &Line<'_>) -> Option<i64> {
     let hooks = line.hooks.0.iter().filter_map(|hook| hook.0.as_ref()?.duration.0);
     let compaction = line.compaction.0.as_ref().and_then(|compaction| compaction.duration.0);

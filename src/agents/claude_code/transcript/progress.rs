@@ -69,7 +69,7 @@ impl Transcript<'_, '_> {
         facts.agent_version = own(line.version.get()).or(facts.agent_version.take());
     }
 
-    /// Emits the sessions of these subagents. Their own files, where they are there, say more.
+    /// Emits the sessions of these subagents. Their own files, if they exist, record more.
     pub(super) fn end_progress(&mut self) -> Result<(), Reject> {
         for (session_id, subagent) in std::mem::take(&mut self.progress.0) {
             self.out.turn_to(&session_id);
