@@ -1,7 +1,7 @@
 //! Divides a chat history into blocks: lines that the person typed, that Aider printed and that the model wrote.
 //!
-//! Aider writes typed text after `#### ` and printed text after `> `, and ends each of these lines with two spaces. Lines of
-//! the model may begin the same way, but rarely end with two spaces.
+//! Aider writes typed text after `#### ` and printed text after `> `, and ends each of these lines with two spaces.
+//! Lines of the model may begin the same way, but rarely end with two spaces.
 
 use chrono::{NaiveDateTime, TimeDelta};
 

@@ -82,7 +82,7 @@ impl<'o, 's> Conversation<'o, 's> {
             self.take_entry(entry.json().unwrap_or_default())?;
         }
         self.thread.is_sidechain = tangent.0.is_some();
-        // A tangent repeats what was said before it.
+        // A tangent repeats the conversation before it.
         self.thread.prints = Prints::default();
         for entry in &document.items {
             self.take_entry(entry.get())?;

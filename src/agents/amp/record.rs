@@ -95,7 +95,7 @@ record! {
         is_error: Flag = "is_error",
     }
 
-    /// Course and result of a call.
+    /// Status and result of a call.
     Run<'a> {
         status: Text<'a> = "status",
         result: Raw<'a> = "result",

@@ -173,7 +173,7 @@ impl Transcript<'_, '_> {
         }
     }
 
-    /// Adds the open calls: the person went on without their results.
+    /// Adds the open calls as interrupted: the person continued without their results.
     fn interrupt(&mut self) -> Result<(), Reject> {
         self.close_open(Status::Interrupted)
     }

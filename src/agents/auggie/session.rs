@@ -269,7 +269,7 @@ impl Session {
         Ok(())
     }
 
-    /// Marks open calls as interrupted: the conversation went on without their results.
+    /// Marks open calls as interrupted: the conversation continued without their results.
     fn interrupt_open(&mut self, out: &mut Sink<'_>) -> Result<(), Reject> {
         self.ends.clear();
         let interrupted = Outcome { status: Status::Interrupted, ..Outcome::default() };

@@ -87,7 +87,7 @@ impl Tree {
         }
     }
 
-    /// Gives the line of that key the place of its message row.
+    /// Sets the place of the message row of the line of that key.
     pub(super) fn set_row(&mut self, key: u64, row: usize) {
         if let Some(node) = self.node_mut(key) {
             node.row = u32::try_from(row).ok();

@@ -197,7 +197,7 @@ impl Ledger {
     }
 
     /// Takes the amount billed for the session so far. The increase since the last checkpoint is the cost of the
-    /// replies since then, divided by their output. If the calls are recorded, their records have the cost.
+    /// replies since then, shared by output. If the calls are recorded, their records have the cost.
     pub(super) fn note_checkpoint(&mut self, nano: Option<f64>) {
         self.has_checkpoint = true;
         let Some(nano) = nano else { return };

@@ -113,7 +113,7 @@ fn read_composers(state: &State<'_>, json: &str, out: &mut Sink<'_>) -> Result<(
     Ok(())
 }
 
-/// Notes the workspace's facts for a composer's conversation and its transcript.
+/// Notes the workspace's folder and a composer's title for its conversation and its transcript.
 fn tell(state: &State<'_>, id: &str, title: Option<&str>, out: &mut Sink<'_>) {
     for key in [session_key(AGENT, id), transcript_key(id)] {
         if let Some(folder) = &state.folder {

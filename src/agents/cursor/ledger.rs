@@ -1,5 +1,4 @@
-//! Usage of a conversation, as far as Cursor records it: tokens of a few bubbles, and in some versions a cost for each
-//! model.
+//! Usage of a conversation that Cursor records: tokens of a few bubbles, and in some versions a cost for each model.
 
 use std::collections::BTreeMap;
 

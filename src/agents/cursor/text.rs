@@ -41,7 +41,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     reader.rows.end_transcript(facts(source.path))
 }
 
-/// Messages of one side, up to the next `user:` or `assistant:`.
+/// Text, thinking and calls of one side, up to the next `user:` or `assistant:`.
 struct Part {
     is_users: bool,
     line: u64,

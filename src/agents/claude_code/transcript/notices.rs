@@ -15,7 +15,8 @@ fn duration_of(line: &Line<'_>) -> Option<i64> {
     line.duration.0.or(compaction).or(hooks.max())
 }
 
-/// Returns why a request failed. The text of the whole error would mislead: it names fields such as `rateLimits` that are null.
+/// Returns why a request failed. The text of the whole error would mislead: it names fields such as `rateLimits` that
+/// are null.
 fn failure_of(line: &Line<'_>) -> Option<ErrorType> {
     let failure: Failure<'_> = serde_json::from_str(line.error.json()?).ok()?;
     let reason = failure.answer.0.and_then(|answer| answer.error.0).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Records of subagents in progress lines, 2.0.76 to 2.1.49. When the subagents' files are gone, nothing else is left of
+//! Records of subagents in progress lines, 2.0.76 to 2.1.49. If the subagents' files are gone, nothing else is left of
 //! them.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::tables::{SessionKind, UsageRow};
 #[derive(Default)]
 pub(super) struct Progress(BTreeMap<String, Subagent>);
 
-/// A subagent, as far as progress lines say.
+/// A subagent, as progress lines record it.
 #[derive(Default)]
 struct Subagent {
     main: String,

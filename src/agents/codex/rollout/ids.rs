@@ -5,7 +5,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::extract::{KeyMap, KeySet, Kind, key};
 
-/// Gives names.
+/// Names messages.
 #[derive(Default)]
 pub(super) struct Ids {
     /// Hash of the previous message.
