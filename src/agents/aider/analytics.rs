@@ -1,4 +1,4 @@
-//! The log of analytics: what was sent and received, to the token, and when. It names neither project nor text.
+//! Reads the analytics log: exact tokens and times of each send. It names neither project nor text.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ record! {
     }
     ignores []
 
-    /// What is told of an event.
+    /// Properties of an event.
     Properties<'a> {
         sent: TokenNumber = "prompt_tokens",
         received: TokenNumber = "completion_tokens",
@@ -33,7 +33,7 @@ record! {
 /// One send.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Send {
-    /// When its answer was there. Microseconds since 1970.
+    /// Time of its answer. Microseconds since 1970.
     pub(super) time: i64,
     /// Tokens.
     pub(super) sent: i64,
@@ -52,7 +52,7 @@ impl Line<'_> {
     }
 }
 
-/// The sends of the log that lies beside a chat history.
+/// Returns the sends in the logs next to a chat history, by time.
 pub(super) fn beside(source: &Source<'_>) -> Vec<Send> {
     let logs = ANALYTICS.iter().filter_map(|name| source.sidecar(&source.path.with_file_name(name)));
     let mut sends: Vec<Send> = Vec::new();
@@ -64,7 +64,7 @@ pub(super) fn beside(source: &Source<'_>) -> Vec<Send> {
     sends
 }
 
-/// Reads a log into sessions, one for each start of Aider. Where there is any chat history, it tells the same.
+/// Reads a log into sessions, one for each start of Aider. Any chat history supersedes them: it records the same.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let mut log = Log { out, launch: None, named: HashMap::new() };
     log.read_all(&mut source.lines()?)?;
@@ -74,13 +74,13 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
 struct Log<'s, 'o> {
     out: &'o mut Sink<'s>,
     launch: Option<Launch>,
-    /// How often each name of a start or an event was given.
+    /// Number of uses of each name of a start or an event.
     named: HashMap<String, u32>,
 }
 
 /// One start of Aider.
 struct Launch {
-    /// Who started it, and the second.
+    /// User and second of the start.
     name: String,
     session: String,
     began: Option<i64>,
@@ -122,7 +122,7 @@ impl<'s> RecordReader<'s> for Log<'s, '_> {
 impl Log<'_, '_> {
     fn launch(&mut self, record: &Line<'_>, line: u64, event: &str) -> Result<(), Reject> {
         let name = name_of(record);
-        // Started twice within a second.
+        // Aider was started twice within a second.
         if self.launch.as_ref().is_some_and(|launch| launch.name == name) {
             return Ok(());
         }
@@ -133,12 +133,12 @@ impl Log<'_, '_> {
         self.tell(record, line, &id, (MessageKind::Meta, event))
     }
 
-    /// Returns an event's id. It is made of the event and its moment, so that it stays the same when earlier lines are gone.
+    /// Returns an event's id. It consists of the event and its time, so it stays the same when earlier lines are gone.
     fn id_of(&mut self, record: &Line<'_>, what: &str) -> String {
         self.numbered(format!("{}:{what}", name_of(record)))
     }
 
-    /// The name, numbered from the second time on: a log that was joined from two may tell of a moment again.
+    /// Returns the name, numbered from its second use on: a log joined from two may have the same event twice.
     fn numbered(&mut self, name: String) -> String {
         let count = self.named.entry(name.clone()).or_default();
         *count += 1;
@@ -207,13 +207,13 @@ impl Log<'_, '_> {
     }
 }
 
-/// Who used Aider, and the second.
+/// Returns the user of Aider and the second.
 fn name_of(record: &Line<'_>) -> String {
     let user = record.user.get().unwrap_or_default();
     format!("aider-analytics:{user}:{}", record.time.0.unwrap_or_default() / 1_000_000)
 }
 
-/// Provider that a model's name begins with: `openrouter/anthropic/claude-3-opus`.
+/// Returns the provider at the start of a model's name: `openrouter/anthropic/claude-3-opus`.
 pub(super) fn provider(model: &str) -> Option<&str> {
     model.split_once('/').map(|(provider, _)| provider)
 }

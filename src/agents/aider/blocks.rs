@@ -1,16 +1,16 @@
-//! The blocks of a chat history: which lines the person typed, which Aider printed, which the model wrote.
+//! Divides a chat history into blocks: lines that the person typed, that Aider printed and that the model wrote.
 //!
-//! Aider writes typed text after `#### ` and printed text after `> `, and ends each of these lines with two spaces. Lines of
-//! the model may begin the same way, but rarely end with two spaces.
+//! Aider writes typed text after `#### ` and printed text after `> `, and ends each of these lines with two spaces.
+//! Lines of the model may begin the same way, but rarely end with two spaces.
 
 use chrono::{NaiveDateTime, TimeDelta};
 
 use super::{clock, tokens};
 
-/// What a line that starts a run begins with.
+/// Beginning of a line that starts a run.
 pub(super) const STARTED: &str = "# aider chat started at ";
 
-/// Lines of something printed whose end is not found. Lines.
+/// Most lines to read into printed text whose end is not found.
 const MAX_OPEN: usize = 5000;
 
 /// A block of the history.
@@ -18,13 +18,13 @@ const MAX_OPEN: usize = 5000;
 pub(super) enum Block<'t> {
     /// A run of Aider begins.
     Started(NaiveDateTime),
-    /// What the person typed.
+    /// Text that the person typed.
     Typed(&'t str),
-    /// What Aider printed.
+    /// Text that Aider printed.
     Printed(&'t str),
-    /// What the model answered.
+    /// The model's answer.
     Reply(&'t str),
-    /// A heading with a moment, in the form that has no runs.
+    /// A heading with a time, in the form without runs.
     Heading(NaiveDateTime),
 }
 
@@ -34,30 +34,30 @@ pub(super) trait Take {
     fn take(&mut self, block: Block<'_>, line: u64) -> Result<(), Self::Error>;
 }
 
-/// Puts lines together to blocks.
+/// Joins lines into blocks.
 #[derive(Default)]
 pub(super) struct Blocks {
     form: Form,
     state: State,
     text: String,
     line: u64,
-    /// Lines of the block that is open, or empty ones behind a reply's last.
+    /// Lines of the open block; in a reply, the empty lines after its last line.
     count: usize,
     after_blank: bool,
     fence: Option<(char, usize)>,
-    /// True if quoted lines of this run end with two spaces; an editor may have taken them away.
+    /// True if quoted lines of this run end with two spaces; an editor may have removed them.
     are_marked: Option<bool>,
     started: Option<NaiveDateTime>,
 }
 
 #[derive(Default, Clone, Copy, PartialEq, Eq)]
 enum Form {
-    /// Nothing that tells has come yet.
+    /// No line has shown the form yet.
     #[default]
     Unknown,
     /// Runs, or the tail of one whose head was cut off.
     Runs,
-    /// Headings with moments: prompts behind `> `, and no runs.
+    /// Headings with times: prompts after `> `, and no runs.
     Headings,
 }
 
@@ -66,15 +66,15 @@ enum State {
     #[default]
     Between,
     Typed,
-    /// Printed, to the end of its last line.
+    /// Printed text whose last line is complete.
     Printed,
-    /// Printed, and its last line has not come.
+    /// Printed text whose last line has not come yet.
     Open,
     Reply,
 }
 
 impl Blocks {
-    /// Adds a line, and hands on the blocks that are complete.
+    /// Adds a line and passes on the complete blocks.
     pub(super) fn line<T: Take>(&mut self, line: &str, number: u64, to: &mut T) -> Result<(), T::Error> {
         if let Some(moment) = self.start_of(line) {
             self.flush(to)?;
@@ -100,8 +100,8 @@ impl Blocks {
         Ok(())
     }
 
-    /// Returns true if what a last line without an end is does not depend on what may be missing of it. Text goes on
-    /// with what there is, when anything was said before.
+    /// Returns true if the kind of an unterminated last line is certain although part of the line may be missing. Text
+    /// is certain once anything was said.
     pub(super) fn is_certain(&self, line: &str, has_content: bool) -> bool {
         let holds_content = self.form != Form::Unknown && matches!(self.state, State::Typed | State::Reply);
         let is_text = !line.starts_with(['>', '#']) && self.state != State::Open;
@@ -111,12 +111,12 @@ impl Blocks {
             || line.ends_with("  ")
     }
 
-    /// Emits the last block. A text without typed or printed lines is no history.
+    /// Emits the last block. A text without typed or printed lines is not a history.
     pub(super) fn finish<T: Take>(mut self, to: &mut T) -> Result<(), T::Error> {
         if self.form == Form::Unknown { Ok(()) } else { self.flush(to) }
     }
 
-    /// The moment of a line that starts a run. One that is far earlier than its own run's is quoted in a reply.
+    /// Returns the time of a line that starts a run. In a reply, a time long before the run's own is a quotation.
     fn start_of(&self, line: &str) -> Option<NaiveDateTime> {
         let moment = clock(line.strip_prefix(STARTED)?)?;
         let is_quoted =
@@ -152,7 +152,7 @@ impl Blocks {
         self.reply(line, number, to)
     }
 
-    /// The text of a line that the person typed.
+    /// Returns the text of a line that the person typed.
     fn typed<'l>(&mut self, line: &'l str) -> Option<&'l str> {
         let text = quoted(line, "####")?;
         if self.state == State::Reply && !self.is_marked() && self.fence.is_some() {
@@ -168,7 +168,7 @@ impl Blocks {
         (is_marked || !self.is_marked()).then(|| text.strip_suffix("  ").unwrap_or(text))
     }
 
-    /// The text of a line that Aider printed, and whether it ends there.
+    /// Returns the text of a line that Aider printed, and true if the printed text ends there.
     fn printed<'l>(&mut self, line: &'l str) -> Option<(&'l str, bool)> {
         let text = quoted(line, ">")?;
         let is_whole = line.ends_with("  ");
@@ -189,7 +189,7 @@ impl Blocks {
         }
     }
 
-    /// Returns true if a line may belong to what was printed before it. The report of tokens has one line more at most.
+    /// Returns true if a line may continue the printed text before it. A token report has at most one more line.
     fn may_go_on(&self, line: &str) -> bool {
         !tokens::begins(&self.text) || (self.count == 1 && line.starts_with("Cost: "))
     }
@@ -279,7 +279,7 @@ impl Blocks {
     }
 }
 
-/// The rest of a line that begins with a mark and a space, or is the mark alone.
+/// Returns the rest of a line that begins with a mark and a space, or is the mark alone.
 fn quoted<'l>(line: &'l str, mark: &str) -> Option<&'l str> {
     let rest = line.strip_prefix(mark)?;
     match rest.strip_prefix(' ') {
@@ -288,21 +288,21 @@ fn quoted<'l>(line: &'l str, mark: &str) -> Option<&'l str> {
     }
 }
 
-/// The moment of a heading of the form without runs.
+/// Returns the time of a heading in the form without runs.
 fn heading(line: &str) -> Option<NaiveDateTime> {
     let text = line.strip_prefix("#### ")?.trim_end();
     let with_seconds = if text.len() == 16 { clock(&format!("{text}:00")) } else { None };
     with_seconds.or_else(|| clock(text))
 }
 
-/// Returns true if a line tells that a reply is over, even where a fence of it is not.
+/// Returns true if a line shows that a reply has ended, even within an open fence.
 fn is_telling(text: &str) -> bool {
     ["^C", "Applied edit to ", "Commit ", "litellm.", "Only ", "Retrying in ", "The LLM did not conform"]
         .iter()
         .any(|beginning| text.starts_with(beginning))
 }
 
-/// The fence that is open after a line.
+/// Returns the fence that is open after a line.
 fn fence_after(open: Option<(char, usize)>, line: &str) -> Option<(char, usize)> {
     let line = line.trim();
     let Some(mark) = line.chars().next().filter(|mark| matches!(mark, '`' | '~')) else { return open };

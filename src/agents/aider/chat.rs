@@ -47,14 +47,14 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
 /// nearly the same order.
 pub(super) const MOST_PASSED: usize = 1000;
 
-/// What is read together with a history.
+/// Data that is read together with a history.
 pub(super) struct Beside {
     pub(super) folder: Option<PathBuf>,
     pub(super) inputs: Vec<Input>,
-    /// For each of them, the latest moment up to it.
+    /// For each input, the latest time up to it.
     latest: Vec<NaiveDateTime>,
     pub(super) sends: Vec<Send>,
-    /// Moments of the runs that lines of the history start.
+    /// Lines of the history that start a run, and the times of these runs.
     starts: Vec<(u64, NaiveDateTime)>,
     repository: Option<Repository>,
     is_opened: bool,
@@ -78,19 +78,19 @@ impl Beside {
         Ok(Self { folder, inputs, latest, sends, starts, repository: None, is_opened: false })
     }
 
-    /// Place of the first input that was typed at a moment or after it.
+    /// Returns the place of the first input typed at or after a time.
     pub(super) fn first_input_since(&self, moment: NaiveDateTime) -> usize {
         self.latest.partition_point(|latest| *latest < moment)
     }
 
-    /// When the run after the one of that line began.
+    /// Returns the start of the run after the one that begins on that line.
     pub(super) fn next_start(&self, line: u64, began: NaiveDateTime) -> Option<NaiveDateTime> {
         let later = self.starts.partition_point(|(start, _)| *start <= line);
         let later = self.starts.get(later..)?.iter().map(|(_, moment)| *moment);
         later.take(MOST_PASSED).find(|moment| *moment >= began)
     }
 
-    /// The commit of the project's repository whose hash begins so.
+    /// Returns the commit of the project's repository whose hash begins with these digits.
     pub(super) fn commit(&mut self, digits: &str) -> Option<Commit> {
         if !std::mem::replace(&mut self.is_opened, true) {
             self.repository = Repository::of_folder(self.folder.as_deref()?);
@@ -103,12 +103,12 @@ struct History<'s, 'o> {
     out: &'o mut Sink<'s>,
     beside: Beside,
     current: Option<Current>,
-    /// How many runs of the file have the same identity.
+    /// Number of runs in the file with the same identity.
     ids: HashMap<String, u32>,
     has_claimed: bool,
 }
 
-/// What the lines are of.
+/// The session that the lines belong to.
 enum Current {
     Run(Box<Run>),
     Seed(Seed),
@@ -154,7 +154,7 @@ impl History<'_, '_> {
         }
     }
 
-    /// Ends what there is. A run without a word of the person or the model is no session.
+    /// Ends the current session. A run in which neither the person nor the model said anything is not a session.
     fn end(&mut self) -> Result<(), Reject> {
         let Some(current) = self.current.take() else { return Ok(()) };
         let facts = match current {

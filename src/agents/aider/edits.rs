@@ -31,7 +31,7 @@ impl Edits {
     }
 }
 
-/// Returns the file that the lines above a block name. A fence may stand between.
+/// Returns the file that the lines above a block name. A fence may come between.
 fn file_above(text: &str) -> Option<&str> {
     let lines = text.lines().rev().take(MOST_ABOVE).filter(|line| !line.trim_start().starts_with("```"));
     lines

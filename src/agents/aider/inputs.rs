@@ -1,4 +1,4 @@
-//! What was typed: its times are the only ones that prompts have, and without a chat history it is all that is left.
+//! Reads typed prompts. Their times are the only ones that prompts have; without a chat history, nothing else is left.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +9,17 @@ use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::source::{Source, TORN_END};
 use crate::tables::{MessageKind, MessageRow, Role, SessionKind};
 
-/// One entry: what was typed at once.
+/// One entry: text that the person typed at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Input {
-    /// By the clock of the machine.
+    /// Local time of the machine.
     pub(super) time: NaiveDateTime,
     pub(super) text: String,
     /// Line of the source, from 1.
     line: u64,
 }
 
-/// Puts lines together to entries: `# 2026-01-02 09:00:30.500000`, then each line behind a `+`.
+/// Joins lines into entries: `# 2026-01-02 09:00:30.500000`, then each typed line after a `+`.
 #[derive(Default)]
 struct Inputs {
     entries: Vec<Input>,
@@ -43,7 +43,7 @@ impl Inputs {
     }
 }
 
-/// What lies beside a chat history.
+/// Returns the typed prompts next to a chat history.
 pub(super) fn beside(source: &Source<'_>) -> Vec<Input> {
     let mut inputs = Inputs::default();
     let bytes = source.sidecar(&source.path.with_file_name(INPUTS)).unwrap_or_default();
@@ -53,7 +53,7 @@ pub(super) fn beside(source: &Source<'_>) -> Vec<Input> {
     inputs.entries
 }
 
-/// The kind of message that something typed is.
+/// Returns the message kind of typed text.
 pub(super) fn kind_of(text: &str) -> MessageKind {
     match command_of(text) {
         Some(("ask" | "code" | "architect" | "context" | "help", text)) if !text.is_empty() => MessageKind::Prompt,
@@ -63,7 +63,7 @@ pub(super) fn kind_of(text: &str) -> MessageKind {
     }
 }
 
-/// The command that something typed begins with, and what stands behind it. A path is no command.
+/// Returns the command at the start of typed text, and the text after it. A path is not a command.
 pub(super) fn command_of(text: &str) -> Option<(&str, &str)> {
     let rest = text.strip_prefix('/')?;
     let (name, text) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
@@ -71,7 +71,7 @@ pub(super) fn command_of(text: &str) -> Option<(&str, &str)> {
     is_name.then_some((name, text.trim()))
 }
 
-/// Reads the entries into sessions of kind `prompts`, one a day. They give way to the chat history of the same folder.
+/// Reads the entries into sessions of kind `prompts`, one a day. The chat history of the same folder supersedes them.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let mut inputs = Inputs::default();
     let mut lines = source.lines()?;

@@ -1,4 +1,4 @@
-//! Aider, 0.35 to 0.86: chat histories in projects, what was typed, the log of analytics.
+//! Aider, 0.35 to 0.86: chat histories in projects, typed prompts, the analytics log.
 
 mod analytics;
 mod blocks;
@@ -41,9 +41,9 @@ static ABOUT: About = About {
 
 /// Name of the chat history.
 const CHAT: &str = ".aider.chat.history.md";
-/// Name of the history of what was typed.
+/// Name of the history of typed prompts.
 const INPUTS: &str = ".aider.input.history";
-/// Names that the log of analytics, which the person names, is looked for under, beside a chat history.
+/// Names under which the analytics log is searched for next to a chat history. The person chooses its name.
 const ANALYTICS: [&str; 4] =
     [".aider.analytics.jsonl", "aider.analytics.jsonl", "aider-analytics.jsonl", "analytics.jsonl"];
 
@@ -115,18 +115,18 @@ fn session_id(digest: &[u8]) -> String {
     })
 }
 
-/// Key of the fact that a folder has a chat history, which holds all that was typed since it begins.
+/// Returns the key of the fact that a folder has a chat history, which holds everything typed since its start.
 fn chat_key(folder: Option<&Path>) -> u64 {
     let folder = folder.unwrap_or(Path::new("")).to_string_lossy();
     key(AGENT, Kind::Presence, &format!("chat:{folder}"))
 }
 
-/// Key of the fact that there is any chat history: a log of analytics does not name the project that it tells of.
+/// Returns the key of the fact that any chat history exists. An analytics log does not name its project.
 fn any_chat_key() -> u64 {
     key(AGENT, Kind::Presence, "chats")
 }
 
-/// A moment of the clock, as all of Aider's files have it: `2026-01-02 09:00:00`, with a fraction or not.
+/// Reads a local time as all of Aider's files write it: `2026-01-02 09:00:00`, with or without a fraction.
 fn clock(text: &str) -> Option<NaiveDateTime> {
     NaiveDateTime::parse_from_str(text.trim_end(), "%Y-%m-%d %H:%M:%S%.f").ok()
 }

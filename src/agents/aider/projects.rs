@@ -1,4 +1,4 @@
-//! Chat histories lie in projects, wherever those are: the folders that may hold projects are looked through.
+//! Finds chat histories, which lie in projects: searches the folders that may hold projects.
 
 use std::collections::{HashSet, VecDeque};
 use std::ffi::OsStr;
@@ -9,20 +9,20 @@ use super::{ANALYTICS, CHAT, INPUTS};
 use crate::agents::folders::with_folders_above;
 use crate::agents::{Found, Places, USUAL_DEPTH};
 
-/// Folders below a root that are looked into.
+/// Levels of folders below a root to search.
 const DEPTH: usize = 6;
-/// Folders that are looked into in all, the ones nearest to the roots first.
+/// Most folders to search in all, those nearest to the roots first.
 const MAX_FOLDERS: usize = 100_000;
-/// Folders that are looked into below roots that nothing names, and the longest time for it.
+/// Most folders to search below roots that nothing names, and the longest time for it.
 const MAX_USUAL: (usize, Duration) = (20_000, Duration::from_secs(2));
 
-/// Folders that hold what was downloaded or built, never a project.
+/// Folders of downloaded or built files, which never hold a project.
 const SKIPPED: [&str; 3] = ["node_modules", ".git", "target"];
 /// Folders of downloaded files. They hold no projects, and so many folders that the search would end before it reached
 /// the projects.
 const CACHES: [&str; 7] = [".cache", "Caches", ".cargo", ".rustup", ".npm", ".gradle", ".m2"];
 
-/// Finds what lies below the roots.
+/// Finds the sources below the roots.
 pub(super) fn discover(places: &Places, found: &mut Found) {
     let mut seen: HashSet<PathBuf> = found.sources.iter().map(|source| source.path.clone()).collect();
     let mut add = |path: PathBuf, kind: &'static str| {
@@ -53,14 +53,14 @@ pub(super) fn discover(places: &Places, found: &mut Found) {
     }
 }
 
-/// Finds what lies in the projects that other agents' sessions name, and above them.
+/// Finds the sources in the projects that other agents' sessions name, and in the folders above them.
 pub(super) fn discover_in(projects: &[PathBuf], found: &mut Found) {
     for folder in with_folders_above(projects) {
         look_for(folder, found);
     }
 }
 
-/// Adds a folder's own files, and tells the folders below it. Others' folders, which may not be listed, hold nothing.
+/// Adds a folder's own files, and passes on the folders below it. Skips folders that may not be listed.
 fn look_into(folder: &Path, add: &mut impl FnMut(PathBuf, &'static str), mut below: impl FnMut(PathBuf)) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.filter_map(Result::ok) {
@@ -78,7 +78,7 @@ fn look_into(folder: &Path, add: &mut impl FnMut(PathBuf, &'static str), mut bel
     }
 }
 
-/// Adds the files of a folder that is a project, or holds one, without listing it.
+/// Adds the files of a folder that is or holds a project, without listing it.
 fn look_for(folder: &Path, found: &mut Found) {
     for name in [CHAT, INPUTS] {
         let path = folder.join(name);

@@ -1,13 +1,13 @@
-//! What the model thought, which Aider shows and keeps within the reply.
+//! Splits the model's thinking, which Aider shows and keeps within the reply, from the answer.
 
-/// What its own tags begin with; a hash follows.
+/// Beginning of Aider's own tags; a hash follows.
 const OPENING: &str = "<thinking-content-";
 const CLOSINGS: [&str; 3] = ["</thinking-content-", "</think>", "</thinking>"];
-/// What it shows instead of tags.
+/// Heading that Aider shows instead of a tag.
 const HEADING: &str = "► **THINKING**";
 const ANSWER: &str = "► **ANSWER**";
 
-/// The answer, and the thinking before it where there is any.
+/// Returns the answer, and the thinking if there is any.
 pub(super) fn split(reply: &str) -> (String, Option<String>) {
     tagged(reply).or_else(|| headed(reply)).map_or_else(
         || (reply.trim().to_owned(), None),

@@ -23,15 +23,15 @@ use usage::Ahead;
 /// A run as read so far.
 #[derive(Default)]
 pub(super) struct Run {
-    /// When it began, by the clock of the machine; none where the head of the file is cut off.
+    /// Local time of its start; `None` if the head of the file is cut off.
     started: Option<NaiveDateTime>,
-    /// When the next one began.
+    /// Local time of the next run's start.
     until: Option<NaiveDateTime>,
-    /// Line that it begins on, from which its lines are counted.
+    /// Line that it begins on; its lines are counted from there.
     line: u64,
-    /// Its identity, once the person or the model has said something.
+    /// Identity, set once the person or the model has said something.
     id: Option<String>,
-    /// Of all up to then.
+    /// Hash of everything up to the first text.
     opening: Sha256,
     banner: String,
     version: Option<String>,
@@ -40,26 +40,26 @@ pub(super) struct Run {
     streams: bool,
     seq: i64,
     turn: i64,
-    /// The last moment that is known. Microseconds since 1970.
+    /// The last known time. Microseconds since 1970.
     moment: Option<i64>,
-    /// What was typed behind `/ask`, which Aider repeats.
+    /// Text that the person typed after a command such as `/ask`; Aider records it a second time.
     echo: Option<String>,
     reply: Option<Reply>,
-    /// Tokens that were printed before the reply that they are of.
+    /// Tokens printed before the reply that they belong to.
     ahead: Option<Ahead>,
     /// True if the model's answer is due.
     is_awaiting: bool,
-    /// A Ctrl-C that the person may have left Aider with.
+    /// A Ctrl-C with which the person may have left Aider.
     interrupted: Option<(String, u64)>,
     acts: Acts,
     /// Edits of the last reply that are not applied yet.
     edits: Edits,
-    /// Places in what lies beside the history, up to which it is used.
+    /// Places of the first input and the first send that are not used yet.
     next_input: usize,
     next_send: usize,
 }
 
-/// A reply, held until it is known when it was written and what it cost.
+/// A reply, held until its time and its cost are known.
 struct Reply {
     id: String,
     seq: i64,
@@ -71,7 +71,7 @@ struct Reply {
     timestamp: Option<i64>,
 }
 
-/// What differs between messages.
+/// Values of a message row that differ between messages.
 #[derive(Clone, Copy)]
 struct Message<'t> {
     line: u64,
@@ -116,7 +116,7 @@ impl Run {
         }
     }
 
-    /// Gives the run its identity with the first thing that is said: all up to then, which copies of the file have too.
+    /// Sets the run's identity at the first text: a hash of everything up to it, which copies of the file share.
     fn begin(&mut self, said: &str, ids: &mut HashMap<String, u32>, out: &mut Sink<'_>) -> Result<(), Reject> {
         if self.id.is_some() {
             return Ok(());
@@ -157,7 +157,7 @@ impl Run {
         self.push(Message { line, role: Role::User, kind, text, timestamp }, out)
     }
 
-    /// When something was typed: the inputs of the run's time come in the same order.
+    /// Returns the time of typed text: the inputs within the run's time have the same order.
     fn time_of_input(&mut self, text: &str, out: &Sink<'_>, beside: &Beside) -> Option<i64> {
         let (started, first) = (self.started?, text.lines().next().unwrap_or_default().trim_end());
         let from = beside.first_input_since(started).max(self.next_input);
@@ -245,7 +245,7 @@ impl Run {
         Ok(())
     }
 
-    /// Ends the run; none where nobody said anything.
+    /// Ends the run. Returns `None` if nobody said anything.
     pub(super) fn end(&mut self, out: &mut Sink<'_>, beside: &mut Beside) -> Result<Option<Facts>, Reject> {
         self.push_ahead(out, beside)?;
         self.settle(out)?;
@@ -255,7 +255,7 @@ impl Run {
         Ok(Some(Facts { session_id, agent_version, first_moment, ..Facts::default() }))
     }
 
-    /// Emits what was held, because something else follows.
+    /// Emits the held failure and reply, because something else follows.
     fn settle(&mut self, out: &mut Sink<'_>) -> Result<(), Reject> {
         self.close_failure(out)?;
         self.acts.forget();
@@ -304,12 +304,12 @@ impl Run {
         Ok(())
     }
 
-    /// Returns true if the time of what comes now is known better than by the start of the run.
+    /// Returns true if a better time than the run's start is known for the current block.
     fn is_timed(&self, out: &Sink<'_>) -> bool {
         self.moment.is_some() && self.moment != self.started.and_then(|started| out.local_moment(started))
     }
 
-    /// Identity of what stands on a line: the run's, and the line as counted from its first.
+    /// Returns the identity of a record: the run's identity and the line, counted from the run's first.
     fn record_id(&self, line: u64) -> String {
         format!("{}#line-{}", self.id.as_deref().unwrap_or_default(), line.saturating_sub(self.line))
     }

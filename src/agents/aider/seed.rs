@@ -1,4 +1,4 @@
-//! The form in which each heading is a moment, what was typed stands behind `> `, and one file is one session.
+//! Reads the form in which each heading is a time, typed text follows `> `, and one file is one session.
 
 use chrono::NaiveDateTime;
 use sha2::{Digest, Sha256};
@@ -11,10 +11,10 @@ use crate::tables::{MessageKind, MessageRow, Role, UsageGrain, UsageRow};
 
 /// The session as read so far.
 pub(super) struct Seed {
-    /// Its identity, once something was said; empty before.
+    /// Identity; empty until something was said.
     id: String,
     began: NaiveDateTime,
-    /// Of the last heading.
+    /// Time of the last heading.
     moment: Option<i64>,
     seq: i64,
     turn: i64,
@@ -32,7 +32,7 @@ impl Seed {
         !self.id.is_empty()
     }
 
-    /// Gives the session its identity with the first thing that is said.
+    /// Sets the session's identity from the first text.
     fn begin(&mut self, said: &str) {
         if self.has_content() {
             return;
@@ -64,7 +64,7 @@ impl Seed {
             seq: self.seq,
             message_id: &id,
             turn: Some(self.turn),
-            // Only what was typed has a moment.
+            // Only typed text has a time.
             timestamp: self.moment.filter(|_| role == Role::User),
             role,
             kind,
@@ -100,7 +100,7 @@ impl Seed {
         out.usage(row, reply.as_ref().map_or(self.seq - 1, |(seq, _)| *seq), false)
     }
 
-    /// Ends the session; none where it has no row.
+    /// Ends the session. Returns `None` if it has no rows.
     pub(super) fn end(self, out: &Sink<'_>) -> Option<Facts> {
         let first_moment = out.local_moment(self.began);
         (self.seq > 0).then(|| Facts { session_id: self.id, first_moment, ..Facts::default() })

@@ -1,24 +1,24 @@
-//! The line of tokens and cost that Aider prints after each send, and what its numbers stand for.
+//! Reads the line of tokens and cost that Aider prints after each send, and interprets its numbers.
 
 /// A count as printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Count {
     /// Tokens.
     pub(super) tokens: i64,
-    /// How far the true count may be off. Tokens.
+    /// Largest difference from the true count. Tokens.
     pub(super) precision: i64,
 }
 
-/// What a line says.
+/// Tokens and cost that a line reports.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Printed {
     pub(super) sent: Count,
     pub(super) received: Count,
     pub(super) cache_write: Option<Count>,
     pub(super) cache_hit: Option<Count>,
-    /// Of this send. USD.
+    /// Cost of this send. USD.
     pub(super) cost: Option<f64>,
-    /// True if it stands before the reply that it counts, as until about 0.36.
+    /// True if the line comes before the reply that it counts, as until about 0.36.
     pub(super) is_ahead: bool,
 }
 
@@ -36,8 +36,8 @@ pub(super) struct Numbers {
 /// Version of Aider.
 pub(super) type Version = (u32, u32, u32);
 
-/// Reads a line: `Tokens: 5.2k sent, 1.1k cache write, 3.0k cache hit, 410 received.` and the cost behind it, or
-/// `33252 prompt tokens, 49 completion tokens, $0.166995 cost`.
+/// Reads a line: `Tokens: 5.2k sent, 1.1k cache write, 3.0k cache hit, 410 received.` and the cost after it, or `33252
+/// prompt tokens, 49 completion tokens, $0.166995 cost`.
 pub(super) fn read(text: &str) -> Option<Printed> {
     match text.strip_prefix("Tokens: ") {
         Some(counts) => read_sent(counts),
@@ -45,7 +45,7 @@ pub(super) fn read(text: &str) -> Option<Printed> {
     }
 }
 
-/// Returns true if a line is the first of such a report, wherever it stands.
+/// Returns true if a line is the first of such a report, anywhere in the history.
 pub(super) fn begins(text: &str) -> bool {
     text.strip_prefix("Tokens: ").and_then(|counts| counts.split_once(" sent")).is_some_and(|(n, _)| count(n).is_some())
 }
@@ -131,8 +131,7 @@ impl Printed {
         counts.into_iter().flatten().any(|count| count.precision > 0)
     }
 
-    /// Tokens by kind. Which of the caches `sent` includes, and how often, is a matter of the litellm that the version
-    /// of Aider came with.
+    /// Returns tokens by kind. The litellm of each Aider version decides which caches `sent` includes, and how often.
     pub(super) fn numbers(&self, model: Option<&str>, version: Option<Version>) -> Numbers {
         let sent = self.sent.tokens;
         let (write, read) = (self.cache_write.map(|count| count.tokens), self.cache_hit.map(|count| count.tokens));

@@ -1,8 +1,8 @@
-//! The lines that Aider prints, as far as they tell what was done.
+//! Reads the lines in which Aider reports an act, a failure or a question.
 
 use super::tokens::{self, Printed};
 
-/// What a printed block tells.
+/// Meaning of a printed block.
 #[derive(Debug, PartialEq)]
 pub(super) enum Told<'t> {
     /// `Aider v0.86.1`.
@@ -21,7 +21,7 @@ pub(super) enum Told<'t> {
     Commit { hash: &'t str, message: &'t str },
     /// A command runs.
     Running(&'t str),
-    /// A question, answered.
+    /// A question and its answer.
     Asked { about: Topic<'t>, is_allowed: bool },
     /// A request failed.
     Failed,
@@ -35,14 +35,14 @@ pub(super) enum Told<'t> {
     Other,
 }
 
-/// What a question is about.
+/// Subject of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Topic<'t> {
-    /// Changing a file; the line before names it where the question does not.
+    /// Changing a file. If the question does not name it, the line before does.
     Edit(Option<&'t str>),
     /// Running the commands on the lines before.
     Shell,
-    /// Something that the model is asked again with.
+    /// Input for another request to the model.
     Again,
     Other,
 }
@@ -134,7 +134,7 @@ fn is_failed_request(text: &str) -> bool {
         || (text.starts_with("Model ") && text.contains(" has hit a token limit!"))
 }
 
-/// The file that a failed edit was meant for.
+/// Returns the file that a failed edit was for.
 pub(super) fn file_of_failure(output: &str) -> Option<&str> {
     output.lines().find_map(|line| Some(line.split_once("exactly match lines in ")?.1.trim()))
 }

@@ -1,4 +1,4 @@
-//! A conversation as the program keeps it: what was sent, what was answered, and what was noted of each request.
+//! A conversation as the program keeps it: messages sent, answers, and metadata of each request.
 
 use serde_json::value::RawValue;
 
@@ -15,15 +15,15 @@ use crate::extract::{Facts, Kind, Reject, Sink, key};
 use crate::source::records::{Object, Raw, Text};
 use crate::tables::{MessageKind, MessageRow, Role, Status, UsageRow};
 
-/// What is sent without the person having typed it.
+/// Beginnings of prompts that the program sends by itself.
 const AUTOMATIC: [&str; 2] =
     ["In a few words, summarize our conversation so far.", "[SYSTEM NOTE: This is an automated"];
-/// What is sent when the rules of the program forbid a call.
+/// Text of the prompt that the program sends when its rules forbid a call.
 const FORBIDDEN: &str = "was rejected because the arguments supplied were forbidden";
-/// Length that the working directory of an entry is cut at. Bytes.
+/// Length at which the working directory of an entry is cut. Bytes.
 const LONGEST_CWD: usize = 256;
 
-/// Fields of a conversation that are known.
+/// Known fields of a conversation.
 const KNOWN: [&str; 18] = [
     "conversation_id",
     "next_message",
@@ -45,7 +45,7 @@ const KNOWN: [&str; 18] = [
     "tool_manager",
 ];
 
-/// Reads the documents of one conversation: one as a rule, several where it was saved or loaded elsewhere.
+/// Reads the documents of one conversation: usually one, several if it was saved or loaded elsewhere.
 pub(in crate::agents) struct Conversation<'o, 's> {
     out: &'o mut Sink<'s>,
     thread: Thread,
@@ -55,7 +55,7 @@ pub(in crate::agents) struct Conversation<'o, 's> {
 }
 
 impl<'o, 's> Conversation<'o, 's> {
-    /// Begins the conversation of that id; the project is the directory that it is kept under.
+    /// Begins the conversation of that id; the project is the directory under which it is kept.
     pub(in crate::agents) fn new(
         id: String,
         project: Option<String>,
@@ -66,7 +66,7 @@ impl<'o, 's> Conversation<'o, 's> {
         Self { out, thread: Thread::new(facts), model: None, first_prompt: None, summary: None }
     }
 
-    /// Takes what a document holds beyond those before it.
+    /// Takes the content that a document adds to those before it.
     pub(in crate::agents) fn read(&mut self, document: &Torn<'_>) -> Result<(), Reject> {
         let info: Object<ModelInfo<'_>> = document.field("model_info");
         let info = info.0.unwrap_or_default();
@@ -82,7 +82,7 @@ impl<'o, 's> Conversation<'o, 's> {
             self.take_entry(entry.json().unwrap_or_default())?;
         }
         self.thread.is_sidechain = tangent.0.is_some();
-        // A tangent repeats what was said before it.
+        // A tangent repeats the conversation before it.
         self.thread.prints = Prints::default();
         for entry in &document.items {
             self.take_entry(entry.get())?;
@@ -96,7 +96,7 @@ impl<'o, 's> Conversation<'o, 's> {
         Ok(())
     }
 
-    /// Counts what could not be read of a document, and what is not known.
+    /// Reports the unreadable parts and unknown fields of a document.
     fn tell(&mut self, document: &Torn<'_>) {
         for name in document.names().filter(|name| !KNOWN.contains(name)) {
             self.out.unknown(name);
@@ -134,7 +134,7 @@ impl<'o, 's> Conversation<'o, 's> {
         Ok(())
     }
 
-    /// What a compaction left of the conversation before: since 2025-07-22 with what was noted of the request for it.
+    /// Takes the summary that a compaction left, which since 2025-07-22 comes with the metadata of its request.
     fn take_summary(&mut self, summary: &RawValue) -> Result<(), Reject> {
         let pair: (Text<'_>, Object<Request<'_>>) = serde_json::from_str(summary.get())
             .unwrap_or_else(|_| (serde_json::from_str(summary.get()).unwrap_or_default(), Object(None)));
@@ -198,7 +198,7 @@ impl<'o, 's> Conversation<'o, 's> {
         Ok(())
     }
 
-    /// Takes what was sent to the model; `id` is the agent's own for the answer.
+    /// Takes the message sent to the model; `id` is the agent's own id of the answer.
     fn take_user(&mut self, user: &User<'_>, request: &Request<'_>, id: Option<&str>) -> Result<(), Reject> {
         let environment = user.environment.0.as_ref().and_then(|environment| environment.state.0.as_ref());
         if let Some(cwd) = environment.and_then(|state| state.cwd.get()) {
@@ -217,7 +217,7 @@ impl<'o, 's> Conversation<'o, 's> {
         }
     }
 
-    /// The directory that the conversation is kept under is whole where that of an entry is cut.
+    /// Sets the working directory. If an entry's is cut, takes the whole one under which the conversation is kept.
     fn set_cwd(&mut self, cwd: &str) {
         let project = &mut self.thread.facts.project_path;
         let whole = project.as_deref().filter(|path| cwd.len() >= LONGEST_CWD && path.starts_with(cwd));
@@ -235,7 +235,7 @@ impl<'o, 's> Conversation<'o, 's> {
     ) -> Result<(), Reject> {
         let is_forbidding = text.starts_with("Tool use with ") && text.contains(FORBIDDEN);
         let is_automatic = is_forbidding || AUTOMATIC.iter().any(|opening| text.starts_with(opening));
-        // A message that waits for its answer has no answer's id yet, but its own time.
+        // A message that waits for its answer has a time, but no id of the answer yet.
         let timed = user.timestamp.0.map(|moment| format!("{}:{moment}:u", self.thread.id()));
         let timed = timed.filter(|id| !self.thread.has(Kind::Message, id));
         let id = timed.or_else(|| id.map(|id| format!("{id}:u")));
@@ -256,7 +256,7 @@ impl<'o, 's> Conversation<'o, 's> {
         self.push(&id, timestamp, MessageRow { text: Some(text), attachments, ..blank(Role::User, kind) })
     }
 
-    /// Ends the calls that the rules of the program forbade: those that the text names, else all that wait.
+    /// Ends the calls that the program's rules forbade: those that the text names, else all open ones.
     fn forbid(&mut self, text: &str, ended_at: Option<i64>) -> Result<(), Reject> {
         let calls = self.thread.calls.take_mentioned(text);
         let end = Outcome { status: Status::Error, output: Some(text.into()), ended_at, ..Outcome::default() };
@@ -330,7 +330,7 @@ impl<'o, 's> Conversation<'o, 's> {
     }
 }
 
-/// The arguments as the model gave them: the program repairs some before it runs a tool.
+/// Returns the arguments as the model gave them: the program repairs some before it runs a tool.
 fn given_input<'a>(original: Raw<'a>, repaired: Raw<'a>) -> Option<&'a str> {
     let given = original.json().filter(|json| *json != "{}");
     given.or(repaired.json()).or(original.json())

@@ -1,4 +1,4 @@
-//! Amazon Q Developer CLI: its database and saved conversations. Kiro CLI, its successor, keeps them likewise.
+//! Amazon Q Developer CLI: its database and saved conversations. Its successor, Kiro CLI, keeps them the same way.
 
 mod conversation;
 mod outcome;
@@ -24,7 +24,7 @@ use crate::source::{Section, Source};
 /// The value of the `agent` column, and the name of its folder.
 const AGENT: &str = "amazon-q";
 
-/// What the names of saved conversations contain.
+/// Words in the names of saved conversations.
 const WORDS: [&str; 5] = ["amazonq", "amazon-q", "amazon_q", "q-chat", "q_chat"];
 
 /// The agent.
@@ -43,7 +43,7 @@ static ABOUT: About = About {
     ..About::NEW
 };
 
-/// What Amazon Q and Kiro CLI record.
+/// Facts that Amazon Q and Kiro CLI record.
 pub(super) const RECORDS: Records = Records { tokens: Grain::Absent, cost: Grain::Absent, ..Records::EXACT };
 
 impl Agent for AmazonQ {

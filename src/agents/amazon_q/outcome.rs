@@ -1,4 +1,4 @@
-//! How a tool's result shows the outcome of a call.
+//! Reads the outcome of a call from a tool's result.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use crate::agents::kit::texts::join;
 use crate::source::records::Text;
 use crate::tables::Status;
 
-/// What is written for a call that the person did not allow, whether by `n`, by another prompt, or by Ctrl-C.
+/// Result of a call that the person did not allow: by `n`, by another prompt, or by Ctrl-C.
 const CANCELLED: &str = "Tool use was cancelled by the user";
 
 /// Reads a result.
@@ -19,18 +19,18 @@ pub(super) fn outcome<'t>(result: &ToolResult<'t>, ended_at: Option<i64>) -> Out
     ended(succeeded(&result.status), exit_code, join(texts), ended_at)
 }
 
-/// Returns true if a result's status is that of a success, or none.
+/// Returns true if a result's status is success or missing.
 pub(in crate::agents) fn succeeded(status: &Text<'_>) -> bool {
     status.get().is_none_or(|status| status.eq_ignore_ascii_case("success"))
 }
 
-/// The exit status in a command's result: a text, and `0` for a command that was killed.
+/// Returns the exit status in a command's result: a text, and `0` for a command that was killed.
 pub(in crate::agents) fn exit_status(json: &str) -> Option<i64> {
     let said: CommandResult<'_> = serde_json::from_str(json).ok()?;
     said.exit_status.0
 }
 
-/// How a call ended. A command that failed is a success for the program.
+/// Returns the outcome of a call. The program records a failed command as a success.
 pub(in crate::agents) fn ended(
     is_success: bool,
     exit_code: Option<i64>,

@@ -1,4 +1,4 @@
-//! Where the programs keep their data, and how saved conversations are told by their names.
+//! Finds the programs' databases, and recognizes saved conversations by their names.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ const DATA: [&str; 4] = [".local/share", "Library/Application Support", "AppData
 /// The name of the database.
 const DATABASE: &str = "data.sqlite3";
 
-/// Folders below a project that are looked into for saved conversations.
+/// Levels of folders below a project to search for saved conversations.
 const SAVE_DEPTH: usize = 2;
 
 /// Kinds of sources.
@@ -35,15 +35,15 @@ pub(in crate::agents) fn is_store(program: &str, path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == DATABASE) && folder.is_some_and(|folder| folder == program)
 }
 
-/// Adds what was saved in projects under a name that tells of the program.
+/// Adds the files in projects whose names suggest a saved conversation.
 pub(in crate::agents) fn add_saves(words: &[&str], places: &Places, found: &mut Found) {
     for root in &places.project_roots {
         add_saves_below(root, SAVE_DEPTH, words, found);
     }
 }
 
-/// Adds what was saved in the projects that other agents' sessions name, and above them. A folder that may not be
-/// listed is others' business.
+/// Adds conversations saved in the projects that other agents' sessions name, and above them. Ignores folders that may
+/// not be listed.
 pub(in crate::agents) fn add_saves_in(words: &[&str], projects: &[PathBuf], found: &mut Found) {
     for folder in with_folders_above(projects) {
         let files = entries(folder, &mut Found::default()).into_iter().filter(|entry| !entry.is_folder);
@@ -68,8 +68,7 @@ fn add_saves_below(folder: &Path, depth: usize, words: &[&str], found: &mut Foun
     }
 }
 
-/// Returns true if a file's name is one that a person may have saved a conversation under: any name will do for the
-/// program.
+/// Returns true if a person may have saved a conversation under a file's name. The program accepts any name.
 pub(in crate::agents) fn is_save(words: &[&str], path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).map(str::to_ascii_lowercase);
     name.is_some_and(|name| name.strip_suffix(".json").is_some_and(|stem| words.iter().any(|word| stem.contains(word))))

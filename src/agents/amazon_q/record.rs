@@ -1,4 +1,4 @@
-//! Shapes of what a conversation holds.
+//! Shapes of the records in a conversation.
 
 use crate::source::records::{List, Moment, Number, Object, Raw, Text, TokenNumber, record};
 
@@ -27,13 +27,13 @@ impl<'a> Entry<'a> {
         })
     }
 
-    /// What the model answered.
+    /// Returns the model's answer.
     pub(super) fn reply(&self) -> Option<&Reply<'a>> {
         let assistant = self.assistant.0.as_ref()?;
         assistant.response.0.as_ref().or(assistant.tool_use.0.as_ref())
     }
 
-    /// What it says.
+    /// Returns the texts of the message and the answer, and the ids of their results and calls.
     pub(super) fn said(&self) -> impl Iterator<Item = &str> {
         let content = self.user.0.iter().filter_map(|user| user.content.0.as_ref());
         let sent = content.flat_map(|content| [&content.prompt, &content.cancelled, &content.results]);
@@ -50,7 +50,7 @@ impl<'a> Entry<'a> {
 }
 
 record! {
-    /// What was sent to the model.
+    /// A message sent to the model.
     User<'a> {
         environment: Object<Environment<'a>> = "env_context",
         content: Object<Content<'a>> = "content",
@@ -59,15 +59,15 @@ record! {
     }
     ignores ["additional_context"]
 
-    /// What the program adds about the machine.
+    /// Facts about the machine that the program adds.
     Environment<'a> { state: Object<State<'a>> = "env_state" }
     ignores ["environment_variables"]
 
-    /// What the machine was like.
+    /// State of the machine.
     State<'a> { cwd: Text<'a> = "current_working_directory" }
     ignores ["operating_system", "environment_variables"]
 
-    /// A prompt, the results of tools, or both, when the prompt was typed in place of a permission.
+    /// A prompt, the results of tools, or both if the person typed the prompt in place of a permission.
     Content<'a> {
         prompt: Object<Results<'a>> = "Prompt",
         cancelled: Object<Results<'a>> = "CancelledToolUses",
@@ -75,14 +75,14 @@ record! {
     }
     ignores []
 
-    /// The results of tools; a prompt.
+    /// The results of tools, or a prompt.
     Results<'a> {
         prompt: Text<'a> = "prompt",
         results: List<Object<ToolResult<'a>>> = "tool_use_results",
     }
     ignores []
 
-    /// What a tool gave.
+    /// The result of a tool.
     ToolResult<'a> {
         id: Text<'a> = "tool_use_id",
         content: List<Object<ResultBlock<'a>>> = "content",
@@ -119,7 +119,7 @@ record! {
     }
     ignores []
 
-    /// What the program noted of one request.
+    /// Metadata of one request.
     Request<'a> {
         id: Text<'a> = "request_id",
         message: Text<'a> = "message_id",
@@ -140,13 +140,13 @@ record! {
     /// A time.
     Span<'a> { seconds: Number = "secs", nanoseconds: Number = "nanos" }
 
-    /// The model that the conversation goes on with.
+    /// The model with which the conversation continues.
     ModelInfo<'a> { id: Text<'a> = "model_id" }
 
     /// The conversation that was left for a tangent.
     Tangent<'a> { history: List<Raw<'a>> = "main_history" }
 
-    /// What a command's result says.
+    /// The result of a command.
     CommandResult<'a> { exit_status: Number = "exit_status" }
 }
 

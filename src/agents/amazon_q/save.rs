@@ -1,4 +1,4 @@
-//! What `/save` writes: one conversation, wherever the person wanted it.
+//! Reads files that `/save` writes: one conversation each, at a path that the person chose.
 
 use super::conversation::Conversation;
 use crate::agents::document::Torn;
@@ -6,7 +6,7 @@ use crate::extract::{Reject, Sink};
 use crate::source::records::Text;
 use crate::source::{Source, repair};
 
-/// Reads a saved conversation; a file that is none gives nothing.
+/// Reads a saved conversation. Any other file gives no rows.
 pub(in crate::agents) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let Some(bytes) = source.document()? else {
         out.line();

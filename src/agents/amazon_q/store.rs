@@ -1,5 +1,5 @@
-//! `data.sqlite3`: a row a conversation. The program overwrites the row of a directory with its next conversation
-//! (`conversations`), or keeps all (`conversations_v2`, Kiro).
+//! `data.sqlite3`: one row for each conversation. The program overwrites the row of a directory with its next
+//! conversation (`conversations`), or keeps all (`conversations_v2`, Kiro).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,22 +15,21 @@ use crate::source::records::Text;
 use crate::source::{Database, Scope, Section, Source, repair, value_bytes};
 use crate::time::from_epoch;
 
-/// One row a directory.
+/// Table with one row for each directory.
 const BY_DIRECTORY: &str = "conversations";
-/// One row a directory and conversation.
+/// Table with one row for each directory and conversation.
 const BY_CONVERSATION: &str = "conversations_v2";
 
 /// A conversation of the database, before it is read.
 struct Listed {
-    /// Its id.
     id: String,
     /// Changes whenever one of its rows does.
     stamp: u64,
     /// Length of its rows. Bytes.
     bytes: u64,
-    /// When its first row was made. Microseconds since 1970.
+    /// Creation time of its first row. Microseconds since 1970.
     began: Option<i64>,
-    /// Where it lies, the newest row last.
+    /// Its rows, the newest last.
     rows: Vec<Place>,
 }
 
@@ -41,13 +40,13 @@ struct Place {
     updated: i64,
 }
 
-/// What is found out of a database before its conversations are read.
+/// Contents of a database, listed before its conversations are read.
 #[derive(Default)]
 struct Survey {
     conversations: BTreeMap<String, Listed>,
     /// Rows that hold no conversation.
     strangers: u64,
-    /// What kept others from being listed, each by itself.
+    /// Errors that kept other conversations from being listed, one entry each.
     damage: Vec<String>,
 }
 
@@ -69,8 +68,8 @@ impl Survey {
     }
 }
 
-/// The conversations of the database. A row's update time and length tell that it has changed; rows of
-/// [`BY_DIRECTORY`] have none, and are hashed.
+/// Returns the conversations of the database. A row's update time and length show that it has changed; rows of
+/// [`BY_DIRECTORY`] have neither, and are hashed.
 pub(in crate::agents) fn sections(source: &mut Source<'_>) -> Result<Vec<Section>, Reject> {
     let database = source.database()?;
     let survey = Survey::of(source, &database)?;
@@ -114,7 +113,7 @@ pub(in crate::agents) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) ->
     Ok(())
 }
 
-/// Reads one conversation: each of its rows alone, the newest last.
+/// Reads one conversation row by row, the newest last.
 fn extract_one(database: &Database, listed: &Listed, out: &mut Sink<'_>) -> Result<(), Reject> {
     let project = listed.rows.last().map(|row| row.directory.clone()).filter(|path| !path.is_empty());
     let mut conversation = Conversation::new(listed.id.clone(), project, listed.began, out);
@@ -167,7 +166,7 @@ fn list_by_conversation(database: &Database, into: &mut Survey) -> Result<(), Re
     })
 }
 
-/// The rows of this table say neither whose they are nor when they changed: both are in the value.
+/// Lists the conversations of [`BY_DIRECTORY`]. Their ids and times are in the values.
 fn list_by_directory(database: &Database, into: &mut Survey) -> Result<(), Reject> {
     each_row(database, BY_DIRECTORY, "key, value", into, |row, into| {
         let Some(directory) = text_of(row, 0)? else { return Ok(()) };
@@ -183,7 +182,7 @@ fn list_by_directory(database: &Database, into: &mut Survey) -> Result<(), Rejec
     })
 }
 
-/// Takes the rows of a table one by one: a row that lies on a damaged page costs no other.
+/// Reads the rows of a table one by one, so that a damaged page loses only the rows stored on it.
 fn each_row(
     database: &Database,
     table: &str,
@@ -205,8 +204,8 @@ fn each_row(
     Ok(())
 }
 
-/// The numbers of a table's rows, by the index of its keys, which lies on other pages than the values. Where that is
-/// damaged, also by the table itself.
+/// Returns the numbers of a table's rows from the index of its keys, which lies on other pages than the values. If the
+/// index is damaged, also reads the table itself.
 fn row_numbers(database: &Database, table: &str, into: &mut Survey) -> Result<BTreeSet<i64>, Reject> {
     let mut numbers = BTreeSet::new();
     for by in ["", "NOT INDEXED"] {
@@ -239,10 +238,10 @@ fn add(into: &mut Survey, id: String, place: Place, stamp: u64, length: i64, beg
     listed.rows.push(place);
 }
 
-/// How the program begins a value.
+/// Beginning of a value that the program writes.
 const FIRST: &[u8] = b"{\"conversation_id\":\"";
 
-/// The id, which stands first in what the program writes.
+/// Returns the id, which the program writes first.
 fn conversation_id(value: &[u8]) -> Option<String> {
     if let Some(rest) = value.strip_prefix(FIRST)
         && let Some(id) = memchr::memchr(b'"', rest).and_then(|end| rest.get(..end))
@@ -256,7 +255,7 @@ fn conversation_id(value: &[u8]) -> Option<String> {
     document.field::<Text<'_>>("conversation_id").owned()
 }
 
-/// When the last request ended: the last number under that key. Milliseconds since 1970.
+/// Returns the end of the last request: the last number under `KEY`. Milliseconds since 1970.
 fn last_request(value: &[u8]) -> i64 {
     const KEY: &[u8] = b"\"stream_end_timestamp_ms\":";
     let number = memchr::memmem::rfind(value, KEY).and_then(|place| value.get(place + KEY.len()..));

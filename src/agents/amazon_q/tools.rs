@@ -1,4 +1,4 @@
-//! Tools of Amazon Q and Kiro: what kind each is, what a call asks for.
+//! Tools of Amazon Q and Kiro: the category of each, and the arguments of a call.
 
 use crate::agents::kit::calls::Call;
 use crate::agents::mcp;
@@ -6,18 +6,18 @@ use crate::source::records::{List, Object, Text, record};
 use crate::tables::Category;
 
 record! {
-    /// Arguments, as far as columns tell of them.
+    /// Arguments that have columns.
     Arguments<'a> {
         command: Text<'a> = "command",
         path: Text<'a> = "path" | "file_path" | "filePath" | "file" | "targetFile",
         operations: List<Object<Operation<'a>>> = "operations",
     }
 
-    /// One of several things that a read asks for at once.
+    /// One of several reads in one call.
     Operation<'a> { path: Text<'a> = "path" }
 }
 
-/// A call of a tool with that JSON input.
+/// Returns a call of a tool with that JSON input.
 pub(in crate::agents) fn call(id: &str, name: Option<&str>, input: Option<&str>) -> Call {
     let name = name.unwrap_or("unknown");
     let arguments: Arguments<'_> = input.and_then(|input| serde_json::from_str(input).ok()).unwrap_or_default();
@@ -36,14 +36,14 @@ pub(in crate::agents) fn call(id: &str, name: Option<&str>, input: Option<&str>)
     }
 }
 
-/// The server of a tool that is named `server___tool` (Amazon Q), `@server/tool` (Kiro) or `mcp__server__tool`.
+/// Returns the server of a tool named `server___tool` (Amazon Q), `@server/tool` (Kiro) or `mcp__server__tool`.
 fn server(name: &str) -> Option<&str> {
     let slashed = || name.strip_prefix('@')?.split_once('/');
     let parts = name.split_once("___").or_else(slashed);
     parts.map(|(server, _)| server).or_else(|| mcp::server(name)).filter(|server| !server.is_empty())
 }
 
-/// Names differ in case and separators between the programs: `fs_write`, `fsWrite`.
+/// Returns the category of a tool. Names differ in case and separators between the programs: `fs_write`, `fsWrite`.
 fn category(name: &str, command: Option<&str>) -> Category {
     let name: String = name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
     match name.as_str() {

@@ -1,9 +1,9 @@
-//! Billed requests. Neither program stores tokens; Kiro has fields for them, which were null wherever they were seen.
+//! Billed requests. Neither program stores tokens; Kiro has fields for them, which were null in every file seen.
 
 use super::record::{Request, Span};
 use crate::tables::{UsageGrain, UsageRow};
 
-/// The row of a request, without session, message and turn.
+/// Returns the row of a request, without session, message and turn.
 pub(super) fn usage_row<'r>(request: &'r Request<'_>, response: &'r str) -> UsageRow<'r> {
     let duration = request.end.0.zip(request.start.0).map(|(end, start)| (end - start) / 1000);
     UsageRow {
@@ -20,7 +20,7 @@ pub(super) fn usage_row<'r>(request: &'r Request<'_>, response: &'r str) -> Usag
     }
 }
 
-/// A row of which nothing is known but its id.
+/// Returns a row with nothing but its id.
 pub(in crate::agents) fn blank(response: &str, grain: UsageGrain) -> UsageRow<'_> {
     UsageRow { response_id: response, grain, ..UsageRow::default() }
 }

@@ -1,14 +1,14 @@
-//! The billed responses: the usage of messages, and events of older threads that have the same or more.
+//! Billed responses: the usage of messages, and events of older threads that record the same or more.
 
 use std::collections::HashMap;
 
 use super::record::{Event, Usage};
 use crate::tables::UsageRow;
 
-/// Beginnings of models of which Amp counts all uncached input as written to a cache.
+/// Beginnings of the names of models for which Amp counts all uncached input as cache writes.
 const OPENAI: [&str; 5] = ["gpt-", "o1", "o2", "o3", "o4"];
 
-/// The events that are of no message so far.
+/// Events, and which of them belong to a message.
 pub(super) struct Events<'e, 'j> {
     events: &'e [Event<'j>],
     of_messages: HashMap<i64, usize>,
@@ -31,7 +31,7 @@ impl<'e, 'j> Events<'e, 'j> {
         }
     }
 
-    /// The event of a message: the one that names it, or else the first one of its model and output.
+    /// Returns the event of a message: the one that names it, or else the first one of its model and output.
     pub(super) fn of(&mut self, message: Option<i64>, usage: &Usage<'_>) -> Option<&'e Event<'j>> {
         let named = message.and_then(|message| self.of_messages.get(&message).copied());
         let is_same = |event: &Event<'_>| {
@@ -46,17 +46,17 @@ impl<'e, 'j> Events<'e, 'j> {
         self.events.get(place)
     }
 
-    /// The events that are of no message: titles, subagents and other helpers.
+    /// Returns the events that belong to no message: titles, subagents and other helpers.
     pub(super) fn rest(&self) -> impl Iterator<Item = &'e Event<'j>> {
         let free = self.events.iter().zip(&self.is_taken);
         free.filter(|(_, is_taken)| !**is_taken).map(|(event, _)| event)
     }
 }
 
-/// Events that are searched for one of a model and output.
+/// Most events to search for one of a model and output.
 const MOST_SEARCHED: usize = 1000;
 
-/// The row of a message's usage. The three kinds of input are disjoint.
+/// Returns the row of a message's usage. The three kinds of input are disjoint.
 pub(super) fn row<'r>(usage: &'r Usage<'_>) -> UsageRow<'r> {
     let model = usage.model.get();
     let is_openai = model.is_some_and(|model| OPENAI.iter().any(|family| model.starts_with(family)));
@@ -72,7 +72,7 @@ pub(super) fn row<'r>(usage: &'r Usage<'_>) -> UsageRow<'r> {
     }
 }
 
-/// The row of an event alone.
+/// Returns the row of an event without a message.
 pub(super) fn row_of_event<'r>(event: &'r Event<'_>) -> UsageRow<'r> {
     let tokens = event.tokens.0.as_ref();
     UsageRow {

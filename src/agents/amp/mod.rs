@@ -1,4 +1,4 @@
-//! Amp: the threads that it kept on disk until 2026-04. Newer ones are on its server alone.
+//! Amp: the threads that it kept on disk until 2026-04. Newer ones are only on its server.
 
 mod ledger;
 mod record;

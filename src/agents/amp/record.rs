@@ -4,7 +4,7 @@ use crate::agents::kit::texts::Blocks;
 use crate::source::records::{Flag, List, Moment, Number, Object, Raw, Text, TokenNumber, record};
 
 record! {
-    /// Where a thread began.
+    /// Environment in which a thread began.
     Environment<'a> { initial: Object<Initial<'a>> = "initial" }
 
     /// The projects and the program.
@@ -57,17 +57,17 @@ record! {
         usage: Object<Usage<'a>> = "usage",
     }
 
-    /// When a message was sent.
+    /// Time of a message.
     Meta<'a> { sent: Moment = "sentAt" }
 
-    /// How a reply ended.
+    /// End of a reply.
     State<'a> {
         kind: Text<'a> = "type",
         stop_reason: Text<'a> = "stopReason",
         error: Object<Failure<'a>> = "error",
     }
 
-    /// Why it failed.
+    /// Reason for a failure.
     Failure<'a> { message: Text<'a> = "message" }
 
     /// Tokens of an inference.
@@ -95,7 +95,7 @@ record! {
         is_error: Flag = "is_error",
     }
 
-    /// How a call went.
+    /// Status and result of a call.
     Run<'a> {
         status: Text<'a> = "status",
         result: Raw<'a> = "result",
@@ -108,7 +108,7 @@ record! {
         exit_code: Number = "exitCode",
     }
 
-    /// The arguments that the tables know.
+    /// Arguments that have columns.
     Arguments<'a> {
         command: Text<'a> = "cmd" | "command",
         path: Text<'a> = "path" | "file_path",

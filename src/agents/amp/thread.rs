@@ -1,4 +1,4 @@
-//! A thread: one document, written anew at each change.
+//! A thread: one document, rewritten at each change.
 
 use serde_json::value::RawValue;
 
@@ -170,7 +170,7 @@ impl Reader<'_, '_, '_, '_> {
         Ok(())
     }
 
-    /// Adds what was billed for titles, subagents and other helpers, of which only events are left.
+    /// Adds the usage of titles, subagents and other helpers, of which only events are left.
     fn finish(mut self) -> Result<(), Reject> {
         self.thread.calls.interrupt_before(self.last_message);
         let seq = self.thread.last_seq();

@@ -1,4 +1,4 @@
-//! Tools: what kind each is, and how a call ended.
+//! Tools: the category of each, and the outcome of a call.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use crate::agents::kit::texts::{compact, string_of};
 use crate::agents::mcp;
 use crate::tables::{Category, Status};
 
-/// A call of a tool with arguments as JSON.
+/// Returns a call of a tool with arguments as JSON.
 pub(super) fn call(name: &str, input: Option<&str>) -> Call {
     let server = mcp::server(name);
     let category = if server.is_some() { mcp::category(name) } else { category(name) };
@@ -35,7 +35,7 @@ fn category(name: &str) -> Category {
     }
 }
 
-/// How a call ended.
+/// Returns the outcome of a call.
 pub(super) fn outcome<'b>(block: &'b Block<'_>, ended_at: Option<i64>) -> Outcome<'b> {
     let Some(run) = &block.run.0 else {
         let status = if block.is_error.0 { Status::Error } else { Status::Ok };
@@ -62,7 +62,7 @@ fn exit_code(json: &str) -> Option<i64> {
     serde_json::from_str::<Output<'_>>(json).ok()?.exit_code.0
 }
 
-/// A text, the text in an object, or else JSON.
+/// Returns a text, the text in an object, or else the JSON.
 fn text_of(json: &str) -> Cow<'_, str> {
     let inner = || serde_json::from_str::<Output<'_>>(json).ok()?.text.owned().map(Cow::Owned);
     string_of(json).or_else(inner).unwrap_or(Cow::Borrowed(json))

@@ -1,5 +1,5 @@
-//! `conversations/<id>.db`: what was billed. Its records are Protocol Buffers; the numbers of their fields are those of
-//! the CLI's descriptors.
+//! `conversations/<id>.db`: billed responses. Its records are Protocol Buffers; the field numbers are those of the
+//! CLI's descriptors.
 
 use std::collections::BTreeMap;
 
@@ -35,14 +35,14 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
 #[derive(Default)]
 pub(super) struct Response {
     pub(super) id: String,
-    /// Step of the answer that it gave.
+    /// Step of its answer.
     pub(super) step: Option<i64>,
-    /// When it began. Microseconds since 1970.
+    /// Time of its start. Microseconds since 1970.
     pub(super) moment: Option<i64>,
     pub(super) model: Option<String>,
     input: i64,
     cache_read: i64,
-    /// Thinking within.
+    /// Includes thinking.
     output: i64,
     thinking: Option<i64>,
     duration_ms: Option<i64>,
@@ -113,7 +113,7 @@ struct Call<'b> {
 }
 
 impl Billing {
-    /// Reads the responses, each once. What is damaged costs what lies on it.
+    /// Reads the responses, each once. Damage loses only the rows stored on it.
     pub(super) fn read(source: &mut Source<'_>, session: &str, out: &mut Sink<'_>) -> Result<Self, Reject> {
         let database = source.database()?;
         let mut billing = Self::default();
@@ -181,7 +181,7 @@ impl Billing {
             for (place, usage) in message(generated, &[4]).into_iter().chain(attempts).enumerate() {
                 let id = match text(usage, 11) {
                     Some(id) => id.to_owned(),
-                    // The attempts repeat the call.
+                    // Further attempts repeat the call.
                     None if place == 0 => format!("{session}:call:{index}"),
                     None => continue,
                 };

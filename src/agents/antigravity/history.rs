@@ -6,7 +6,7 @@ use crate::extract::{NoteField, Reject, Sink, session_key};
 use crate::source::Source;
 use crate::source::jsonl::each_record;
 
-/// How much the folder counts that the program, a command and a subagent's parent name.
+/// Ranks of the folders that the program, a command and a subagent's parent name; the highest wins.
 pub(super) const OF_PROGRAM: i64 = 2;
 pub(super) const OF_COMMAND: i64 = 1;
 pub(super) const OF_PARENT: i64 = 0;
@@ -20,7 +20,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     })
 }
 
-/// Says in which folder a conversation works.
+/// Notes the folder that a conversation works in.
 pub(super) fn note_folder(conversation: &str, folder: &str, rank: i64, out: &mut Sink<'_>) {
     if let Some(folder) = path_of_uri(folder) {
         out.note(NoteField::ProjectPath, session_key(out.agent(), conversation), rank, &folder);

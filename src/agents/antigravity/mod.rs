@@ -1,5 +1,5 @@
-//! Google Antigravity: the program `agy`, the app and the IDE. A conversation is a transcript, which has no tokens, and a
-//! database, which has them.
+//! Google Antigravity: the program `agy`, the app and the IDE. A conversation is a transcript without tokens, and a
+//! database with them.
 
 mod database;
 mod history;
@@ -39,7 +39,7 @@ const ENCRYPTED: &str = "encrypted";
 
 /// Folders of the three programs, below `.gemini`.
 const FOLDERS: [&str; 3] = ["antigravity-cli", "antigravity", "antigravity-ide"];
-/// Folder of a conversation's transcripts, below the one of its name.
+/// Folder of transcripts, below the folder named after the conversation.
 const LOGS: &str = ".system_generated/logs";
 /// Names of the transcript, the one with whole texts first.
 const TRANSCRIPTS: [&str; 2] = ["transcript_full.jsonl", "transcript.jsonl"];
@@ -109,32 +109,32 @@ fn kind_of(path: &Path) -> Option<&'static str> {
     }
 }
 
-/// The transcript of a conversation, which has the stem of a path.
+/// Returns the transcript of a conversation, which has the stem of a path.
 fn transcript_of(root: &Path, conversation: &Path) -> Option<PathBuf> {
     let logs = logs_of(root, conversation)?;
     TRANSCRIPTS.map(|name| logs.join(name)).into_iter().find(|path| path.is_file())
 }
 
-/// The folder of its transcripts.
+/// Returns the folder of its transcripts.
 fn logs_of(root: &Path, conversation: &Path) -> Option<PathBuf> {
     Some(root.join("brain").join(conversation.file_stem()?).join(LOGS))
 }
 
-/// The database of a transcript's conversation.
+/// Returns the database of a transcript's conversation.
 fn database_of(path: &Path) -> Option<PathBuf> {
     let conversation = path.parent().filter(|folder| folder.ends_with(LOGS))?.ancestors().nth(2)?;
     let name = format!("{}.db", conversation.file_name()?.to_str()?);
     Some(conversation.ancestors().nth(2)?.join("conversations").join(name))
 }
 
-/// The conversation of a transcript: the folder above its logs, or else the file's own name.
+/// Returns the conversation of a transcript: the folder above its logs, or else the file's own name.
 fn conversation_of(source: &Source<'_>) -> String {
     let folder = source.path.parent().filter(|folder| folder.ends_with(LOGS));
     let conversation = folder.and_then(|folder| folder.ancestors().nth(2)?.file_name()?.to_str());
     conversation.unwrap_or(source.stem()).to_owned()
 }
 
-/// The id of a step.
+/// Returns the id of a step.
 fn step_id(session: &str, step: i64) -> String {
     format!("{session}:{step}")
 }

@@ -21,7 +21,7 @@ record! {
         arguments: Raw<'a> = "args",
     }
 
-    /// The arguments that the tables know, decoded.
+    /// Decoded arguments that have columns.
     Arguments<'a> {
         command: Text<'a> = "CommandLine",
         cwd: Text<'a> = "Cwd",

@@ -1,4 +1,4 @@
-//! Tools: what kind each is, and what their results say.
+//! Tools: the category of each, and the content of their results.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use crate::time::parse_iso;
 /// Arguments that describe the call for the person.
 const DESCRIPTIONS: [&str; 2] = ["toolAction", "toolSummary"];
 
-/// A call, and the folder that it works in.
+/// Returns a call, and the folder that it works in.
 pub(super) fn call(used: &ToolUse<'_>) -> (Call, Option<String>) {
     let name = used.name.get().unwrap_or("unknown");
     let input = used.arguments.json().map(decoded);
@@ -30,7 +30,7 @@ pub(super) fn call(used: &ToolUse<'_>) -> (Call, Option<String>) {
     (call, cwd)
 }
 
-/// The arguments with their values decoded, which are JSON within texts.
+/// Returns the arguments with decoded values, which are JSON within texts.
 fn decoded(json: &str) -> String {
     let Ok(Value::Object(arguments)) = serde_json::from_str(json) else { return json.to_owned() };
     let arguments = arguments.into_iter().filter(|(key, _)| !DESCRIPTIONS.contains(&key.as_str()));
@@ -57,7 +57,7 @@ fn category(name: &str) -> Category {
     }
 }
 
-/// A result: when the tool began, how it ended, and its output.
+/// Reads a result: the start time of the tool, its outcome and its output.
 pub(super) fn outcome(text: &str, is_command: bool, moment: Option<i64>) -> (Option<i64>, Outcome<'_>) {
     let (mut began, mut ended, mut rest) = (None, None, text);
     while let Some((line, after)) = rest.split_once('\n') {
@@ -82,17 +82,17 @@ pub(super) fn outcome(text: &str, is_command: bool, moment: Option<i64>) -> (Opt
     (began, Outcome { status, exit_code, output, ended_at: ended.or(moment), ..Outcome::default() })
 }
 
-/// The conversations that a result names.
+/// Returns the conversations that a result names.
 pub(super) fn conversations(text: &str) -> impl Iterator<Item = &str> {
     values(text, "\"conversationId\"")
 }
 
-/// The folders that it names.
+/// Returns the folders that a result names.
 pub(super) fn workspaces(text: &str) -> impl Iterator<Item = &str> {
     values(text, "\"workspaceUris\"")
 }
 
-/// The first text after each key.
+/// Returns the first text after each key.
 fn values<'t>(text: &'t str, key: &'static str) -> impl Iterator<Item = &'t str> {
     let mut parts = text.split(key);
     parts.next();

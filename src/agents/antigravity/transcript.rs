@@ -14,7 +14,7 @@ use crate::source::Source;
 use crate::source::jsonl::RecordReader;
 use crate::tables::{MessageKind, MessageRow, Role, Status, UsageRow};
 
-/// Calls of a turn that wait for results, at most.
+/// Most calls of a turn that wait for results.
 const MOST_OPEN: usize = 1000;
 
 /// Reads a transcript.
@@ -49,9 +49,9 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
 struct Transcript<'o, 's> {
     out: &'o mut Sink<'s>,
     thread: Thread,
-    /// The responses that are of a step, by its number.
+    /// Responses that belong to a step, by its number.
     answers: BTreeMap<i64, Response>,
-    /// All others.
+    /// All other responses.
     rest: Vec<Response>,
     /// Calls of the turn that have no result yet.
     open: Vec<Call>,
@@ -145,7 +145,7 @@ impl Transcript<'_, '_> {
         Ok(())
     }
 
-    /// Takes the result of a tool: of the first open call of its name, else of the first one.
+    /// Takes the result of a tool. It belongs to the first open call of its name, else to the first open call.
     fn take_result(&mut self, kind: &str, text: &str, at: &Position<'_>) -> Result<(), Reject> {
         let place = self.open.iter().position(|call| call.name.eq_ignore_ascii_case(kind));
         let place = place.or_else(|| (!self.open.is_empty()).then_some(0));
@@ -173,7 +173,7 @@ impl Transcript<'_, '_> {
         }
     }
 
-    /// Adds the open calls: the person went on without their results.
+    /// Adds the open calls as interrupted: the person continued without their results.
     fn interrupt(&mut self) -> Result<(), Reject> {
         self.close_open(Status::Interrupted)
     }
@@ -185,7 +185,7 @@ impl Transcript<'_, '_> {
         Ok(())
     }
 
-    /// Adds a response. That of an answer comes just before its message.
+    /// Adds a response. The response of an answer comes just before its message.
     fn bill(&mut self, response: &Response, at: &Position<'_>) -> Result<(), Reject> {
         let is_answer = !at.id.is_empty();
         let row = UsageRow {
@@ -207,7 +207,7 @@ impl Transcript<'_, '_> {
     }
 }
 
-/// The person's words within what the program wraps around them.
+/// Returns the person's words without the text that the program wraps around them.
 fn request(text: &str) -> &str {
     let inner = text.split_once("<USER_REQUEST>").map_or(text, |(_, rest)| rest);
     inner.split_once("</USER_REQUEST>").map_or(inner, |(inner, _)| inner).trim()

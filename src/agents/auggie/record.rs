@@ -3,7 +3,7 @@
 use crate::source::records::{Flag, Fraction, List, Moment, Number, Object, Raw, Text, TokenNumber, Usd, record};
 
 record! {
-    /// One exchange with the model, and what the program says of it.
+    /// One exchange with the model, and the program's metadata of it.
     Item<'a> {
         exchange: Object<Exchange<'a>> = "exchange",
         completed: Raw<'a> = "completed",
@@ -40,7 +40,7 @@ record! {
         summary: Text<'a> = "summary",
     }
 
-    /// The output that the model gets.
+    /// Output of a tool, as the model gets it.
     ToolResult<'a> {
         call: Text<'a> = "tool_use_id",
         content: Text<'a> = "content",
@@ -57,7 +57,7 @@ record! {
         completed: Moment = "completed_at_ms",
     }
 
-    /// The arguments of calls that the tables know.
+    /// Arguments of calls that have columns.
     Arguments<'a> {
         command: Text<'a> = "command",
         path: Text<'a> = "path" | "file_path",
@@ -100,6 +100,6 @@ record! {
         history: List<Object<Item<'a>>> = "chatHistory",
     }
 
-    /// The model that the session was set to.
+    /// Model that the session was set to.
     AgentState<'a> { model: Text<'a> = "modelId" }
 }

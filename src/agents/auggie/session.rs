@@ -115,9 +115,9 @@ struct Session {
     model: Option<String>,
     /// For each request that started subagents, their sessions; the first one last.
     children: BTreeMap<String, Vec<String>>,
-    /// When the exchange before finished. Microseconds since 1970.
+    /// Finish time of the previous exchange. Microseconds since 1970.
     before: Option<i64>,
-    /// When each open call ended. Microseconds since 1970.
+    /// End time of each open call. Microseconds since 1970.
     ends: BTreeMap<String, i64>,
 }
 
@@ -269,7 +269,7 @@ impl Session {
         Ok(())
     }
 
-    /// A call without a result was stopped, if the conversation went on.
+    /// Marks open calls as interrupted: the conversation continued without their results.
     fn interrupt_open(&mut self, out: &mut Sink<'_>) -> Result<(), Reject> {
         self.ends.clear();
         let interrupted = Outcome { status: Status::Interrupted, ..Outcome::default() };
@@ -283,14 +283,14 @@ impl Session {
         self.children.get_mut(request)?.pop()
     }
 
-    /// The model that answered, else the one that was asked.
+    /// Returns the model that answered, else the one that was asked.
     fn model_of(&self, exchange: &Exchange<'_>) -> Option<String> {
         let billings = nodes(&exchange.response_nodes, BILLING).filter_map(|node| node.billing.0.as_ref());
         let answered = billings.into_iter().find_map(|billing| billing.model.owned());
         answered.or_else(|| exchange.model.owned()).or_else(|| self.model.clone())
     }
 
-    /// Adds the response of an exchange. False if its tokens are not recorded.
+    /// Adds the response of an exchange. Returns false if its tokens are not recorded.
     fn bill(&mut self, exchange: &Exchange<'_>, at: &Position<'_>, out: &mut Sink<'_>) -> Result<bool, Reject> {
         let Some(usage) = nodes(&exchange.response_nodes, USAGE).find_map(|node| node.usage.0.as_ref()) else {
             return Ok(false);
@@ -358,7 +358,7 @@ fn sum(known: Option<f64>, more: Option<f64>) -> Option<f64> {
     known.into_iter().chain(more).reduce(|a, b| a + b)
 }
 
-/// The counts are disjoint.
+/// Returns the counts of a response, which are disjoint.
 fn tokens_of<'r>(usage: &Usage<'_>) -> UsageRow<'r> {
     UsageRow {
         input_tokens: usage.input.0,

@@ -1,4 +1,4 @@
-//! Tools: what kind each is, and how a call ended.
+//! Tools: the category of each, and the outcome of a call.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use crate::agents::mcp;
 use crate::extract::Request;
 use crate::tables::{Category, Status};
 
-/// The call of a node, without its id.
+/// Returns the call of a node, without its id.
 pub(super) fn call(used: &ToolUse<'_>) -> Call {
     let name = used.name.get().unwrap_or("unknown");
     let category = category(name);
@@ -40,7 +40,7 @@ fn category(name: &str) -> Category {
 const REFUSAL: &str = "Tool execution denied";
 const CANCELLED: [&str; 2] = ["Cancelled by user", "Tool execution was cancelled by user interrupt"];
 
-/// How a call ended. The result of a command names its exit code and has its output between marks.
+/// Returns the outcome of a call. A command's result names its exit code, and has the output between marks.
 pub(super) fn outcome<'a>(call: &Call, result: &ToolResult<'a>) -> Outcome<'a> {
     let text = result.content.get().unwrap_or_default();
     let is_command = call.category == Category::Shell;

@@ -11,7 +11,7 @@ use crate::agents::kit::texts::{self, join, string_of, text_or_mark};
 use crate::source::records::lenient;
 use crate::source::{repair, without_lone_surrogates};
 
-/// The blocks of a message; a text is one text block, anything else is none.
+/// The blocks of a message. A text is one text block; anything else has no blocks.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Content<'a> {
     pub(super) blocks: Vec<Block<'a>>,
@@ -59,7 +59,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Structured<'a> {
     }
 }
 
-/// The blocks of a content; a text is one text block. None when it cannot be read even after repair.
+/// Reads the blocks of a content; a text is one text block. `None` if it cannot be read even after repair.
 pub(super) fn with_blocks<R>(json: Option<&str>, read: impl FnOnce(Vec<Block<'_>>) -> R) -> Option<R> {
     let json = json.unwrap_or("[]");
     if let Some(blocks) = blocks_of(json) {
@@ -73,7 +73,7 @@ fn blocks_of(json: &str) -> Option<Vec<Block<'_>>> {
     serde_json::from_str::<Content<'_>>(json).ok().map(|content| content.blocks)
 }
 
-/// The text of a tool's result as the model saw it; what is not text leaves a mark.
+/// Returns the text of a tool's result as the model saw it. Blocks other than text leave a mark.
 pub(super) fn output_text(json: Option<&str>) -> Option<Cow<'_, str>> {
     let json = json?;
     if json.starts_with('"') {
@@ -84,7 +84,7 @@ pub(super) fn output_text(json: Option<&str>) -> Option<Cow<'_, str>> {
     })?
 }
 
-/// A plain text out of a value that is a text, or has one inside.
+/// Returns the plain text of a value that is a text or contains one.
 pub(super) fn plain_text(json: Option<&str>) -> Option<String> {
     let json = json?;
     match json.as_bytes().first() {

@@ -108,7 +108,7 @@ const KNOWN_NOTICES: [&str; 17] = [
     "session_start",
 ];
 
-/// Folders below `subagents/` that are looked into.
+/// Levels of folders below `subagents/` to search.
 const SUBAGENT_DEPTH: usize = 6;
 
 impl Agent for ClaudeCode {
@@ -158,20 +158,21 @@ pub(super) fn discover(projects: &Path, found: &mut Found) {
     }
 }
 
-/// The file that describes a subagent.
+/// Returns the file that describes a subagent.
 pub(super) fn companions(path: &Path) -> Vec<PathBuf> {
     let stem = path.file_name().and_then(|name| name.to_str()?.strip_suffix(".jsonl"));
     let description = stem.filter(|stem| stem.starts_with("agent-")).map(|stem| format!("{stem}.meta.json"));
     description.map(|name| path.with_file_name(name)).into_iter().collect()
 }
 
-/// Reads a transcript. Its path says which session it is.
+/// Reads a transcript. Its path names the session.
 pub(super) fn extract(source: &mut Source<'_>, known: Identity, out: &mut Sink<'_>) -> Result<(), Reject> {
     let identity = Identity { host: known.host, hides_cache: known.hides_cache, ..identity(source) };
     transcript::extract(source, identity, out)
 }
 
-/// `CLAUDE_CONFIG_DIR` (some tools let it name several folders) or `~/.claude`, and the folder that 1.0.x could use.
+/// Returns `CLAUDE_CONFIG_DIR` (some tools let it name several folders) or `~/.claude`, and the folder that 1.0.x could
+/// use.
 fn roots(places: &Places) -> Vec<PathBuf> {
     let mut roots: Vec<PathBuf> = match places.environment("CLAUDE_CONFIG_DIR") {
         Some(folders) => folders.split(',').map(|folder| PathBuf::from(folder.trim())).collect(),
@@ -193,7 +194,7 @@ fn discover_project(project: &Path, found: &mut Found) {
     }
 }
 
-/// What a transcript is, by its name.
+/// Returns the kind of a transcript by its name.
 pub(super) fn kind_of(name: &str) -> Option<&'static str> {
     let stem = name.strip_suffix(".jsonl")?;
     match stem {
@@ -203,7 +204,7 @@ pub(super) fn kind_of(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Key of a tool call within its session.
+/// Returns the key of a tool call within its session.
 fn call_key(id: &str) -> u64 {
     key("", Kind::ToolCall, id)
 }

@@ -1,4 +1,4 @@
-//! What later lines still add to: replies written over several lines, and calls whose result is to come.
+//! Replies and calls that later lines may complete: replies over several lines, and calls without a result yet.
 
 use std::borrow::Cow;
 
@@ -39,7 +39,7 @@ pub(super) struct Reply {
 const FILLER: &str = "No response requested.";
 
 impl Reply {
-    /// A reply that begins on the line that the row describes. The parent is the line's, not yet the row's.
+    /// Begins a reply on the line that the row describes. The parent is the line's, not yet the row's.
     pub(super) fn begin(
         row: &MessageRow<'_>,
         parent: Option<&str>,
@@ -106,7 +106,7 @@ impl Reply {
     }
 }
 
-/// The replies that are open: one a thread, as a rule.
+/// The open replies: usually one for each thread.
 #[derive(Default)]
 pub(super) struct Replies(Vec<(String, Reply)>);
 
@@ -124,12 +124,12 @@ impl Replies {
         self.0.push((response.to_owned(), reply));
     }
 
-    /// The id of the open message of a response.
+    /// Returns the id of the open message of a response.
     pub(super) fn message_id(&mut self, response: &str, sidechain: bool) -> Option<&str> {
         self.find(response, sidechain).map(|reply| reply.message_id.as_str())
     }
 
-    /// The key of the first line of the open message of a response.
+    /// Returns the key of the first line of the open message of a response.
     pub(super) fn first_key(&mut self, response: &str, sidechain: bool) -> Option<u64> {
         self.find(response, sidechain).and_then(|reply| reply.lines.first().copied())
     }
@@ -158,7 +158,7 @@ impl Replies {
         }
     }
 
-    /// Takes out the replies of a thread, in order.
+    /// Removes and returns the replies of a thread, in order.
     pub(super) fn close(&mut self, sidechain: bool) -> Vec<Reply> {
         let (closed, open) =
             std::mem::take(&mut self.0).into_iter().partition(|(_, reply)| reply.is_sidechain == sidechain);
@@ -168,7 +168,7 @@ impl Replies {
     }
 }
 
-/// A call whose result is to come.
+/// A call whose result has not come yet.
 #[derive(Default)]
 pub(super) struct PendingCall {
     pub(super) call_id: String,
@@ -194,7 +194,7 @@ pub(super) struct PendingCall {
 }
 
 impl PendingCall {
-    /// Stands for the call that a result answers and that no line holds.
+    /// Makes a placeholder for a call that no line holds but a result answers.
     pub(super) fn of_unknown_tool(call_id: String, seq: i64, turn: Option<i64>, source_line: Option<i64>) -> Self {
         let name = "unknown".to_owned();
         Self { call_id, seq, turn, name, category: Category::Other, source_line, weak: true, ..Self::default() }
@@ -241,18 +241,18 @@ impl PendingCall {
     }
 }
 
-/// A result that came before its call did.
+/// A result that came before its call.
 pub(super) struct EarlyResult {
-    /// Stands for the call if none comes.
+    /// Placeholder if the call never comes.
     pub(super) call: PendingCall,
-    /// How the call ended if it is a shell's, and if it is another tool's.
+    /// Outcome if it is a shell call, and outcome if it is another tool's.
     pub(super) outcomes: [Outcome; 2],
     pub(super) output: Option<String>,
     pub(super) ended_at: Option<i64>,
 }
 
 impl EarlyResult {
-    /// How a call ended whose result this is.
+    /// Returns the outcome of the call that this result belongs to.
     pub(super) fn outcome_of(&self, call: &PendingCall) -> Outcome {
         let [of_shell, of_other] = self.outcomes;
         if is_shell(&call.name) { of_shell } else { of_other }
@@ -262,24 +262,24 @@ impl EarlyResult {
 /// The calls of a transcript. Results name them by ids that need not be unique.
 #[derive(Default)]
 pub(super) struct PendingCalls {
-    /// Those that are open, by the key of what results name.
+    /// Open calls, by the key of the id that results name.
     calls: KeyMap<PendingCall>,
     /// Keys of all calls.
     seen: KeySet,
     /// Subagents that progress lines named before the result did.
     children: KeyMap<String>,
-    /// Calls that were answered, but may have started a subagent that was not named yet.
+    /// Answered calls that may have started a subagent which is not named yet.
     childless: KeyMap<PendingCall>,
     answered: KeySet,
     /// Results whose calls may still come, in order.
     early: Vec<(u64, EarlyResult)>,
 }
 
-/// Results that wait for their calls at a time. Those of a damaged file may all have none.
+/// Most results that wait for their calls at a time. In a damaged file, all results may lack a call.
 const MOST_EARLY: usize = 64;
 
 impl PendingCalls {
-    /// Opens a call, unless it is there already. Gives the one whose name it takes without that having had a result.
+    /// Opens a call unless it is known. Returns the unanswered call whose name it takes over, if any.
     pub(super) fn open(&mut self, name: u64, call: PendingCall) -> Option<PendingCall> {
         if !self.seen.insert(call_key(&call.call_id)) {
             return None;
@@ -297,7 +297,7 @@ impl PendingCalls {
         self.calls.get_mut(&key)
     }
 
-    /// Remembers the subagent that a call started. Gives the call, where it was answered without naming one.
+    /// Remembers the subagent that a call started. Returns the call if it was answered without naming one.
     pub(super) fn link(&mut self, key: u64, child: String) -> Option<PendingCall> {
         if let Some(call) = self.childless.remove(&key) {
             return Some(PendingCall { child: Some(child), ..call });
@@ -306,37 +306,37 @@ impl PendingCalls {
         None
     }
 
-    /// Keeps what will be reported about a subagent that a later line may name.
+    /// Keeps an answered call whose subagent a later line may name.
     pub(super) fn await_child(&mut self, name: u64, call: PendingCall) {
         if call.child.is_none() && call.category == Category::Task {
             self.childless.insert(name, PendingCall { input: None, ..call });
         }
     }
 
-    /// Keeps a result until its call comes. Gives the oldest one when too many wait.
+    /// Keeps a result until its call comes. Returns the oldest result if too many wait.
     pub(super) fn hold(&mut self, name: u64, result: EarlyResult) -> Option<EarlyResult> {
         self.early.push((name, result));
         (self.early.len() > MOST_EARLY).then(|| self.early.remove(0).1)
     }
 
-    /// Takes out the result that came before this call.
+    /// Removes and returns the result that came before this call.
     pub(super) fn take_early(&mut self, name: u64, call_id: &str) -> Option<EarlyResult> {
         let is_its = |(of, result): &(u64, EarlyResult)| *of == name && result.call.call_id == call_id;
         let place = self.early.iter().position(is_its)?;
         Some(self.early.remove(place).1)
     }
 
-    /// Takes out the results whose calls never came, in order.
+    /// Removes and returns the results whose calls never came, in order.
     pub(super) fn drain_early(&mut self) -> Vec<EarlyResult> {
         std::mem::take(&mut self.early).into_iter().map(|(_, result)| result).collect()
     }
 
-    /// Notes a call that is known by its result alone.
+    /// Notes a call that is known only by its result.
     pub(super) fn note(&mut self, call_id: &str) {
         self.seen.insert(call_key(call_id));
     }
 
-    /// Takes out a call whose result has come.
+    /// Removes and returns a call whose result has come.
     pub(super) fn close(&mut self, key: u64) -> Option<PendingCall> {
         self.answered.insert(key);
         let mut call = self.calls.remove(&key)?;
@@ -344,7 +344,7 @@ impl PendingCalls {
         Some(call)
     }
 
-    /// Takes out the calls without a result, in order.
+    /// Removes and returns the calls without a result, in order.
     pub(super) fn drain(&mut self) -> Vec<PendingCall> {
         let keys: Vec<u64> = self.calls.keys().copied().collect();
         let mut calls: Vec<PendingCall> = keys.into_iter().filter_map(|key| self.close(key)).collect();

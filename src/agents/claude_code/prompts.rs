@@ -1,4 +1,4 @@
-//! `history.jsonl`: every prompt that was typed. Those whose session left no transcript are all that is known of it.
+//! `history.jsonl`: every typed prompt. If a session left no transcript, nothing but its prompts is known.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ record! {
     Pasted<'a> { content: Text<'a> = "content" }
 }
 
-/// Key of the fact that a transcript of a project holds a prompt.
+/// Returns the key of the fact that a transcript of a project holds a prompt.
 pub(super) fn prompt_key(agent: &str, project: &str, text: &str) -> u64 {
     key(agent, Kind::Presence, &format!("prompt:{project}\n{}", text.trim()))
 }
@@ -43,7 +43,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     prompts.push(out)
 }
 
-/// Puts pasted texts back where the prompt only names them: `[Pasted text #1 +20 lines]`.
+/// Replaces the names of pasted texts in a prompt by the texts: `[Pasted text #1 +20 lines]`.
 fn with_pasted(display: &str, pasted: Option<&str>) -> String {
     let pasted: BTreeMap<String, Object<Pasted<'_>>> =
         pasted.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Who made the model that answered: Claude Code also works with models of others, through a proxy.
+//! Finds the maker of the model that answered: through a proxy, Claude Code also works with other makers' models.
 
 /// Families of models, and their makers under the names that prices have.
 const MAKERS: [(&str, &str); 16] = [

@@ -73,7 +73,7 @@ record! {
         "refusedUserMessageUuid", "toolEndsTurn", "turnCompanion",
     ]
 
-    /// Why a request failed. Newer versions keep `message` and `formatted`, older ones the provider's error.
+    /// Failure of a request. Newer versions keep `message` and `formatted`, older ones the provider's error.
     Failure<'a> {
         status: Number = "status",
         kind: Text<'a> = "type",
@@ -82,7 +82,7 @@ record! {
         answer: Object<FailureAnswer<'a>> = "error",
     }
 
-    /// What the provider answered to a failed request.
+    /// The provider's answer to a failed request.
     FailureAnswer<'a> { error: Object<FailureReason<'a>> = "error" }
 
     /// The provider's reason.
@@ -106,10 +106,10 @@ record! {
     /// The provider's diagnostics of a response.
     Diagnostics<'a> { cache_miss: Object<CacheMiss<'a>> = "cache_miss_reason" }
 
-    /// Why cached input was not used.
+    /// Reason why cached input was not used.
     CacheMiss<'a> { kind: Text<'a> = "type", tokens: TokenNumber = "cache_missed_input_tokens" }
 
-    /// What a response was billed for.
+    /// Tokens and services that a response was billed for.
     Usage<'a> {
         input: TokenNumber = "input_tokens",
         cache_write: TokenNumber = "cache_creation_input_tokens",
@@ -148,10 +148,10 @@ record! {
         cache_creation: Object<CacheCreation<'a>> = "cache_creation",
     }
 
-    /// Who produced a user line.
+    /// Producer of a user line.
     Origin<'a> { kind: Text<'a> = "kind" }
 
-    /// Where a copied line comes from.
+    /// Session that a copied line comes from.
     ForkedFrom<'a> { session: Text<'a> = "sessionId" }
 
     /// Something that the program added to the conversation.
@@ -166,7 +166,7 @@ record! {
         decision: Text<'a> = "decision",
     }
 
-    /// What a progress line carries.
+    /// Content of a progress line.
     ProgressData<'a> {
         kind: Text<'a> = "type",
         agent: Text<'a> = "agentId",

@@ -1,4 +1,4 @@
-//! Billed responses of one transcript: the lines of each put together, the fullest one counts.
+//! Billed responses of one transcript. The lines of each are joined; the fullest one counts.
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use crate::extract::{KeyMap, Kind, key};
 use crate::source::records::{Text, TokenNumber};
 use crate::tables::UsageRow;
 
-/// A response, put together from its lines.
+/// A response, joined from its lines.
 #[derive(Default)]
 pub(super) struct Response {
     id: Box<str>,
@@ -33,7 +33,7 @@ pub(super) struct Response {
     duration_ms: Option<i64>,
     stop_reason: Option<Rc<str>>,
     ended: bool,
-    /// Written by a version that never stored the final count.
+    /// True if the version never stored the final count.
     never_final: bool,
     /// True if the program does not know its cached input.
     has_no_cache: bool,
@@ -41,7 +41,7 @@ pub(super) struct Response {
     is_sidechain: bool,
     source_line: Option<i64>,
     pub(super) weak: bool,
-    /// What an advisor model was asked: the id of its row, the model, the tokens.
+    /// Request to an advisor model: the id of its row, the model, the tokens.
     advisor: Option<Box<(String, Option<String>, Numbers)>>,
 }
 
@@ -108,12 +108,12 @@ pub(super) struct Responses {
     names: Names,
 }
 
-/// Texts that response after response repeats, kept once.
+/// Texts that many responses repeat, kept once.
 #[derive(Default)]
 struct Names(Vec<Rc<str>>);
 
 impl Names {
-    /// Different texts that are kept; in damaged files each may be another one.
+    /// Most different texts to keep; in damaged files each may differ.
     const KEPT: usize = 16;
 
     fn keep(&mut self, text: &Text<'_>) -> Option<Rc<str>> {
@@ -174,7 +174,7 @@ impl Responses {
         }
     }
 
-    /// The rows, each with the response that it is of.
+    /// Returns the rows, each with its response.
     pub(super) fn rows<'r>(&'r self, session_id: &'r str) -> impl Iterator<Item = (&'r Response, UsageRow<'r>)> {
         self.responses.iter().flat_map(move |response| {
             let advisor = response.advisor_row(session_id);
@@ -207,7 +207,7 @@ impl Response {
         }
     }
 
-    /// Returns true if the lines so far are a side question's copy of what the line says.
+    /// Returns true if the lines so far are a side question's copy of this line's response.
     fn replays(&self, line: &Line<'_>) -> bool {
         self.is_sidechain && !line.is_sidechain.0 && self.is_of_other_request(line)
     }
@@ -295,7 +295,7 @@ impl Response {
         }
     }
 
-    /// What an advisor model was asked within the response; billed apart.
+    /// Returns the row of an advisor model's request within the response, which is billed separately.
     fn advisor_row<'r>(&'r self, session_id: &'r str) -> Option<UsageRow<'r>> {
         let (id, model, numbers) = self.advisor.as_deref()?;
         (!numbers.is_zero()).then(|| UsageRow {

@@ -36,7 +36,7 @@ fn sessions(database: &Database) -> Result<Vec<String>, Reject> {
     Ok(statement.texts([])?)
 }
 
-/// The messages of a session. Columns came with the versions; those that are not there are null.
+/// Returns the messages of a session. Later versions added columns; missing ones are read as null.
 fn messages(database: &Database) -> Result<Statement<'_>, Reject> {
     let known_of = |alias: &'static str, table: &str| -> Result<_, Reject> {
         let known = database.columns(table)?;
@@ -105,7 +105,7 @@ fn line_of(row: &Row<'_>, session: &str) -> Result<String, rusqlite::Error> {
     Ok(serde_json::to_string(&line).unwrap_or_default())
 }
 
-/// Adds the model from its column to a message that has none. If a key is repeated, the last one counts.
+/// Adds the model from its column to a message without a model. If a key occurs twice, the last one counts.
 fn with_model(message: Option<String>, model: Option<&str>) -> Option<String> {
     let message = message?;
     let (Some(model), Some(fields)) = (model, message.trim_start().strip_prefix('{')) else { return Some(message) };
@@ -134,7 +134,7 @@ struct Line<'a> {
     is_api_error_message: bool,
 }
 
-/// The summaries, as the lines of a transcript that hold them.
+/// Returns the summaries as lines of a transcript.
 fn summaries(database: &Database) -> Result<Vec<String>, Reject> {
     if database.columns("conversation_summaries")?.is_empty() {
         return Ok(Vec::new());

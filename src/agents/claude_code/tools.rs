@@ -1,4 +1,4 @@
-//! Tools: what kind each is, and how a result shows the outcome of its call.
+//! Tools: the category of each, and the outcome of a call by its result.
 
 use super::record::{Input, ToolResult};
 use crate::agents::kit::texts::string_of;
@@ -6,7 +6,7 @@ use crate::agents::mcp;
 use crate::extract::EditedLines;
 use crate::tables::{Category, Status};
 
-/// The `category` of a tool.
+/// Returns the `category` of a tool.
 pub(super) fn category(name: &str) -> Category {
     match name {
         "Bash" | "PowerShell" | "BashOutput" | "KillShell" | "KillBash" | "Monitor" => Category::Shell,
@@ -27,31 +27,31 @@ pub(super) fn is_shell(name: &str) -> bool {
     matches!(name, "Bash" | "PowerShell")
 }
 
-/// The file that a call reads or changes.
+/// Returns the file that a call reads or changes.
 pub(super) fn file_of<'a>(category: Category, input: &'a Input<'_>) -> Option<&'a str> {
     let path = input.path.get().filter(|_| category.has_file());
     input.file.get().or(path)
 }
 
-/// How a call ended.
+/// Outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Outcome {
     pub(super) status: Status,
-    /// True if it was not the person who refused the call.
+    /// True if something other than the person refused the call.
     pub(super) is_denied: bool,
     pub(super) exit_code: Option<i64>,
     pub(super) duration_ms: Option<i64>,
     pub(super) lines: EditedLines,
 }
 
-/// What the lines of a result say of the call.
+/// Parts of a result's lines that show the outcome of the call.
 pub(super) struct Evidence<'a> {
     pub(super) output: &'a str,
     pub(super) is_error: bool,
     pub(super) denial: Option<&'a str>,
-    /// The structured result; none when it is a text, a list or absent.
+    /// The structured result; `None` if it is a text, a list or absent.
     pub(super) result: Option<&'a ToolResult<'a>>,
-    /// The structured result, when it is a text.
+    /// The structured result, if it is a text.
     pub(super) result_text: Option<&'a str>,
 }
 
@@ -60,16 +60,16 @@ const STOPPED_WHILE_RUNNING: &str = "Correction to the text above: this call was
 const PLAN_REJECTED: &str = "The agent proposed a plan that was rejected by the user";
 const CANCELLED: &str = "The user doesn't want to take this action right now.";
 const INTERRUPTED: &str = "[Request interrupted by user";
-/// What a rule refuses with, after `Permission to` and what was to be done.
+/// Text of a rule's refusal, after `Permission to` and the refused action.
 const DENIED: &str = " has been denied";
-/// What is said where nobody could be asked.
+/// Result of a call that needed an approval when nobody could be asked.
 const NOT_GRANTED: &str = "Claude requested permissions to ";
-/// What newer versions write for calls whose outcome is not known.
+/// Results that newer versions write for calls of unknown outcome.
 const NOT_COMPLETED: [&str; 4] =
     ["[Tool call interrupted:", "[Agent call interrupted:", "[Tool call skipped:", "[Tool call not completed:"];
-/// What they write where the result is known, but elsewhere.
+/// Result that they write if the real one is known, but elsewhere.
 const NOT_HERE: &str = "[Tool call result not in this copy:";
-/// What they write of calls that were not run because another of the same reply failed.
+/// Results that they write for calls that did not run because another call of the same reply failed.
 const SIBLING_ERRORED: [&str; 3] = [
     "<tool_use_error>Sibling tool call errored",
     "<tool_use_error>Cancelled: parallel tool call",
@@ -77,7 +77,7 @@ const SIBLING_ERRORED: [&str; 3] = [
 ];
 
 impl Evidence<'_> {
-    /// How a call ended; `is_command` if it ran a command line.
+    /// Returns the outcome of a call; `is_command` if the call ran a command line.
     pub(super) fn outcome(&self, is_command: bool) -> Outcome {
         let exit_code = is_command.then(|| self.exit_code()).flatten();
         let failed_command = exit_code.is_some_and(|code| code != 0);
@@ -96,7 +96,7 @@ impl Evidence<'_> {
         Outcome { status, is_denied, exit_code, duration_ms: self.duration_ms(), lines: self.lines() }
     }
 
-    /// The lines of the recorded patch. That of a new file is empty.
+    /// Returns the changed lines of the recorded patch. The patch of a new file is empty.
     fn lines(&self) -> EditedLines {
         let recorded = self.result.and_then(|result| Some((result, result.hunks.0?)));
         let Some((result, lines)) = recorded else { return EditedLines::default() };
@@ -105,14 +105,14 @@ impl Evidence<'_> {
         content.map_or(lines, |content| EditedLines::of_new_file(&content))
     }
 
-    /// Returns true if a rule refused the call, by the text that versions wrote before they named the kind of a denial.
+    /// Returns true if a rule refused the call, by the text of versions that did not yet name the kind of a denial.
     fn is_forbidden(&self) -> bool {
         let text = self.output.trim_start();
         self.is_error && text.starts_with("Permission to ") && first_line(text).contains(DENIED)
     }
 
     /// Returns true if the call needed an approval and nobody could be asked. Versions that name the kind of a denial
-    /// name this one as if the person had said no.
+    /// record this one as if the person had refused.
     fn found_nobody(&self) -> bool {
         let text = self.output.trim_start();
         let needs_approval = || {
@@ -146,8 +146,8 @@ impl Evidence<'_> {
         was_stopped.then_some(Status::Interrupted)
     }
 
-    /// The exit code that a failed command's text names: its first line since 2.0.30, the end of its error output
-    /// before.
+    /// Returns the exit code that a failed command's text names: in its first line since 2.0.30, before that at the end
+    /// of its error output.
     fn exit_code(&self) -> Option<i64> {
         if let Some(code) = self.result.and_then(|result| result.exit_code.0) {
             return Some(code);

@@ -22,12 +22,12 @@ use crate::source::{self, Source, repair};
 use crate::tables::{MessageKind, MessageRow, Role};
 use progress::Progress;
 
-/// What a transcript's place on disk says of it.
+/// Facts of a transcript from its place on disk, and from a program that ran the session.
 #[derive(Default)]
 pub(in crate::agents) struct Identity {
-    /// Main session: the file's name. Subagent: the session that started it, where the path says so.
+    /// Main session: the file's name. Subagent: the session that started it, if the path names it.
     pub(in crate::agents) main: Option<String>,
-    /// The subagent's id; none for a main session.
+    /// The subagent's id; `None` for a main session.
     pub(in crate::agents) agent: Option<String>,
     /// Facts from a program that ran the session.
     pub(in crate::agents) host: Option<Host>,
@@ -41,7 +41,7 @@ pub(in crate::agents) struct Host {
     pub(in crate::agents) title: Option<String>,
     /// Folder that the person chose.
     pub(in crate::agents) folder: Option<String>,
-    /// Beginning of folders that were only there while the session ran.
+    /// Beginning of folders that existed only while the session ran.
     pub(in crate::agents) inner_folders: &'static str,
 }
 
@@ -53,7 +53,7 @@ pub(super) fn extract(source: &mut Source<'_>, identity: Identity, out: &mut Sin
     transcript.finish(description.as_deref())
 }
 
-/// Reads lines that stand for a transcript's.
+/// Reads lines as those of a transcript.
 pub(super) fn extract_lines<'l>(
     identity: Identity,
     lines: impl Iterator<Item = &'l str>,
@@ -83,7 +83,7 @@ struct Transcript<'o, 'a> {
     prints: Prints,
     /// True if the person or the model said something. Otherwise there is no session, or it belongs to another agent.
     has_conversation: bool,
-    /// True if a compaction was marked by a line of its own, so that its summary is not counted again.
+    /// True if a line of its own marked a compaction, so that its summary is not counted again.
     has_boundary: bool,
     /// True if a summary came before the line of its compaction.
     has_summary: bool,
@@ -158,7 +158,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
         transcript
     }
 
-    /// The session's id; a subagent of the old layout learns its parent only from its lines.
+    /// Sets the session's id. Only the lines of a subagent in the old layout name its parent.
     fn name_session(&mut self) {
         self.session_id = match (&self.identity.main, &self.identity.agent) {
             (Some(main), None) => main.clone(),
@@ -183,7 +183,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
         let parent = line.parent.get().or(line.logical_parent.get()).map(|parent| message_key(agent, parent));
         self.note_facts(line);
         if self.names_origin(line) {
-            // A fork repeats its origin's lines first, and only the model's name the origin.
+            // A fork begins with copies of its origin's lines, of which only the model's lines name the origin.
             self.out.weaken();
         }
         let spot = Spot { line, number, uuid, key };
@@ -195,7 +195,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
         }
     }
 
-    /// The id of a line that has none.
+    /// Returns an id for a line that has none.
     fn made_up_id(&mut self, line: &Line<'_>) -> String {
         let message = line.message.0.as_ref();
         let blocks = message.iter().flat_map(|message| &message.content.blocks).flat_map(|block| {
@@ -267,7 +267,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
         }
     }
 
-    /// A row with what every line carries.
+    /// Returns a row with the fields that every line has.
     fn blank_row<'r>(&self, spot: &Spot<'r, '_>) -> MessageRow<'r> {
         MessageRow {
             seq: self.seq,
@@ -296,7 +296,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
         Ok(())
     }
 
-    /// The row that a parent line belongs to; the line's own id when it lies in another file.
+    /// Returns the row that a parent line belongs to; the line's own id if it lies in another file.
     fn parent_id<'p>(&self, parent: Option<&'p str>) -> Option<Cow<'p, str>> {
         let parent = parent?;
         let row = self.tree.row_id(message_key(self.out.agent(), parent));
@@ -348,12 +348,12 @@ fn message_key(agent: &str, uuid: &str) -> u64 {
     key(agent, Kind::Message, uuid)
 }
 
-/// Tokens as billed never are negative; what is, is damage.
+/// Returns billed tokens. They are never negative; a negative number is damage.
 pub(super) fn tokens(number: TokenNumber) -> Option<i64> {
     number.0
 }
 
-/// Texts with a line end between them.
+/// Joins texts with a line end between them.
 pub(super) fn joined<'t>(texts: impl Iterator<Item = &'t str>) -> Option<Cow<'t, str>> {
     join(texts.map(Cow::Borrowed))
 }

@@ -1,10 +1,10 @@
-//! The tree of a conversation: which row a line became, and which branches were left.
+//! The tree of a conversation: the row of each line, and abandoned branches.
 
 use uuid::Uuid;
 
 use crate::extract::KeyMap;
 
-/// An agent's id of a line; nearly all are UUIDs, which are kept small.
+/// An agent's id of a line. Nearly all are UUIDs, stored compactly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Id {
     Uuid(Uuid),
@@ -31,12 +31,12 @@ impl Id {
 #[derive(Debug, Clone, Copy)]
 struct Node {
     parent: Option<u32>,
-    /// Place of the id of the nearest row above it: what is above a line is complete when the line comes.
+    /// Place of the id of the nearest row above it: all lines above are complete when the line comes.
     above: Option<u32>,
     /// Place of the message row that the line belongs to, and of the row's id.
     row: Option<u32>,
     id: Option<u32>,
-    /// True if the person speaks here, so that leaving it means leaving a branch.
+    /// True if it is a prompt, so that leaving it abandons a branch.
     is_prompt: bool,
     is_sidechain: bool,
 }
@@ -52,12 +52,12 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Returns true if a line of that key is there already.
+    /// Returns true if a line of that key was added already.
     pub(super) fn contains(&self, key: u64) -> bool {
         self.places.contains_key(&key)
     }
 
-    /// Adds a line; a parent that is not known, or none, makes it follow the line before it.
+    /// Adds a line. Without a known parent, it follows the line before it.
     pub(super) fn add(&mut self, key: u64, parent: Option<u64>, is_prompt: bool, is_sidechain: bool) {
         let parent = parent.and_then(|parent| self.places.get(&parent).copied());
         let parent = parent.or(if is_sidechain { None } else { self.last });
@@ -70,7 +70,7 @@ impl Tree {
         }
     }
 
-    /// Says that the line of that key begins the message row of that id.
+    /// Notes that the line of that key begins the message row of that id.
     pub(super) fn begin_row(&mut self, key: u64, id: &str) {
         let place = u32::try_from(self.ids.len()).ok();
         self.ids.push(Id::new(id));
@@ -79,7 +79,7 @@ impl Tree {
         }
     }
 
-    /// Says that a line continues the row that another line began.
+    /// Notes that a line continues the row that another line began.
     pub(super) fn continue_row(&mut self, key: u64, first: u64) {
         let id = self.node_mut(first).and_then(|node| node.id);
         if let Some(node) = self.node_mut(key) {
@@ -87,14 +87,14 @@ impl Tree {
         }
     }
 
-    /// Gives the line of that key the place of its message row.
+    /// Sets the place of the message row of the line of that key.
     pub(super) fn set_row(&mut self, key: u64, row: usize) {
         if let Some(node) = self.node_mut(key) {
             node.row = u32::try_from(row).ok();
         }
     }
 
-    /// Id of the row that a line of that key belongs to, or that the nearest line above it with a row belongs to.
+    /// Returns the id of the row of that line, or of the nearest line above it with a row.
     pub(super) fn row_id(&self, key: u64) -> Option<&Id> {
         let node = self.nodes.get(*self.places.get(&key)? as usize)?;
         self.ids.get(node.id.or(node.above)? as usize)
@@ -104,8 +104,8 @@ impl Tree {
         self.places.get(&key).and_then(|place| self.nodes.get_mut(*place as usize))
     }
 
-    /// Message rows on branches that the conversation left: what hangs beside the way from the last line to the root,
-    /// and holds a prompt. Branches without one are tool results that ran in parallel.
+    /// Returns message rows on abandoned branches: those off the path from the last line to the root that hold a
+    /// prompt. Branches without one are tool results that ran in parallel.
     pub(super) fn abandoned_rows(&self) -> Vec<usize> {
         let mut rows: Vec<usize> =
             self.abandoned().filter_map(|node| node.row).filter_map(|row| usize::try_from(row).ok()).collect();

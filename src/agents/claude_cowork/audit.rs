@@ -1,5 +1,5 @@
-//! `audit.jsonl`: a signed copy of a session's stream. Its replies hold the counts at their beginning, so only the totals
-//! of its results are read. They give way to the session's transcript.
+//! `audit.jsonl`: a signed copy of a session's stream. Its replies hold only their initial counts, so only the totals
+//! of its results are read. The session's transcript supersedes them.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ record! {
     }
 }
 
-/// Reads the totals of a session, one row a model.
+/// Reads the totals of a session into one row for each model.
 pub(super) fn extract(source: &mut Source<'_>, record: &Record<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let mut audit = Audit { out, session: record.session.owned(), moment: None, sums: Sums::new(), last: Sums::new() };
     audit.read_all(&mut source.lines()?)?;
@@ -41,13 +41,13 @@ pub(super) fn extract(source: &mut Source<'_>, record: &Record<'_>, out: &mut Si
 /// Input, cache read, cache write, output and web searches of each model.
 type Sums = BTreeMap<String, [i64; 5]>;
 
-/// Models that are counted; damage may name any number.
+/// Most models to count; a damaged file may name any number.
 const MOST_MODELS: usize = 100;
 
 struct Audit<'o, 's> {
     out: &'o mut Sink<'s>,
     session: Option<String>,
-    /// When the last total was written. Microseconds since 1970.
+    /// Time of the last total. Microseconds since 1970.
     moment: Option<i64>,
     /// Totals of the processes that ended.
     sums: Sums,
@@ -68,7 +68,7 @@ impl<'s> RecordReader<'s> for Audit<'_, 's> {
         let Some(totals) = totals else { return Ok(()) };
         self.session = self.session.take().or(line.session.owned());
         self.moment = line.timestamp.0.max(self.moment);
-        // Another process counts from 0.
+        // A new process counts from 0.
         let fell = |(model, before): (&String, &[i64; 5])| {
             totals.get(model).is_none_or(|now| now.iter().zip(before).any(|(now, before)| now < before))
         };
@@ -80,7 +80,7 @@ impl<'s> RecordReader<'s> for Audit<'_, 's> {
     }
 }
 
-/// The totals of a result; `None` if one cannot be read.
+/// Returns the totals of a result; `None` if one cannot be read.
 fn totals_of(json: &str) -> Option<Sums> {
     let models: BTreeMap<Cow<'_, str>, Object<Total<'_>>> = serde_json::from_str(json).ok()?;
     let counts = |total: &Total<'_>| {

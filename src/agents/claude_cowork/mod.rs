@@ -33,9 +33,9 @@ static ABOUT: About = About {
 
 /// Folder in the program's data that holds the sessions.
 const SESSIONS: &str = "local-agent-mode-sessions";
-/// The kind of a signed copy of what was said.
+/// Kind of a source that is a signed copy of a session's stream.
 const AUDIT: &str = "audit";
-/// The home of sessions that ran in a virtual machine, as those of early 2026 did.
+/// Home folder of sessions in a virtual machine, as in early 2026.
 const IN_MACHINE: &str = "/sessions/";
 
 impl Agent for ClaudeCowork {
@@ -123,7 +123,7 @@ fn is_session(folder: &Path) -> bool {
     folder.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("local_"))
 }
 
-/// The file next to a session's folder in which the program describes the session.
+/// Returns the file next to a session's folder that describes the session.
 fn record_of(path: &Path) -> Option<PathBuf> {
     let folder = path.ancestors().skip(1).find(|folder| is_session(folder))?;
     Some(folder.with_file_name(format!("{}.json", folder.file_name()?.to_str()?)))

@@ -1,4 +1,4 @@
-//! Which request a message of the model's history belongs to, so that it has a time, a model and a cost.
+//! Matches messages of the model's history to requests, which have times, models and costs.
 
 use std::collections::HashMap;
 
@@ -7,20 +7,20 @@ use super::timeline::{Event, Timeline};
 /// Walks through the requests along with the messages.
 pub(super) struct Alignment<'t> {
     timeline: &'t Timeline,
-    /// The last request that was made when the model's history ended at a message.
+    /// The last request made when the model's history ended at a message.
     made_at: HashMap<i64, usize>,
     /// Requests that the model answered, by place.
     answered: Vec<usize>,
-    /// Requests that messages were found for, or passed by.
+    /// Number of requests that are matched or passed.
     passed: usize,
 }
 
-/// What identifies a message.
+/// Position of a message in the model's history and in time.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     /// Place in the model's history, from 0.
     pub(super) index: i64,
-    /// Milliseconds since 1970, where the message says so.
+    /// Time, if the message records it. Milliseconds since 1970.
     pub(super) at: Option<i64>,
 }
 
@@ -36,8 +36,8 @@ impl<'t> Alignment<'t> {
         }
     }
 
-    /// The request that a reply answers: the last before its moment; the one that was made two messages before it; or
-    /// the next that was answered.
+    /// Returns the request that a reply answers: the last before its time; the one made two messages before it; or the
+    /// next answered one.
     pub(super) fn answered_by(&mut self, place: Place) -> Option<usize> {
         let found = match place.at {
             Some(at) => self.timeline.moments.place(at),
@@ -49,7 +49,7 @@ impl<'t> Alignment<'t> {
         Some(found)
     }
 
-    /// The request that a message of the person or of tools is sent by.
+    /// Returns the request that sends a message of the person or of tools.
     pub(super) fn sent_by(&self, place: Place) -> Option<usize> {
         if self.timeline.has_indices {
             return self.made_at.get(&(place.index - 1)).copied();

@@ -1,4 +1,4 @@
-//! Usage of a task, from the requests in `ui_messages.json`, and the messages that its events become.
+//! Usage of a task, from the requests in `ui_messages.json`, and messages made from its events.
 
 use super::align::{Alignment, Place, goes_before};
 use super::companion::Companion;
@@ -30,17 +30,17 @@ impl<'t> Billing<'t> {
         Self { dialect, companion, timeline, alignment: Alignment::new(timeline), billed: 0, noted: 0 }
     }
 
-    /// Returns true if any event is a compaction, so that the history's record of it is its summary.
+    /// Returns true if any event is a compaction. Then the history's record of it is its summary.
     pub(super) fn tells_compactions(&self) -> bool {
         self.timeline.events.iter().any(|event| event.kind == MessageKind::Compaction)
     }
 
-    /// Returns true if any request has token counts, so that those of the history are ignored.
+    /// Returns true if any request has token counts. Then the history's counts are ignored.
     pub(super) fn has_tokens(&self) -> bool {
         self.timeline.has_tokens()
     }
 
-    /// When a request was made. Microseconds since 1970.
+    /// Returns the time of a request. Microseconds since 1970.
     pub(super) fn moment_of(&self, request: Option<usize>) -> Option<i64> {
         moment(self.timeline.requests.get(request?)?.at)
     }
@@ -51,12 +51,12 @@ impl<'t> Billing<'t> {
         request.is_billed().then(|| format!("{session}:{}", request.name))
     }
 
-    /// The task's model, where nothing nearer names one.
+    /// Returns the task's model by the index, for tasks without a nearer source.
     pub(super) fn indexed(&self) -> Option<&'t str> {
         self.companion.indexed.as_deref()
     }
 
-    /// The model and the provider of a request.
+    /// Returns the model and the provider of a request.
     pub(super) fn model_of(&self, request: Option<usize>) -> (Option<&'t str>, Option<&'t str>) {
         let Some((place, request)) = request.and_then(|place| Some((place, self.timeline.requests.get(place)?))) else {
             return (None, None);
@@ -119,7 +119,7 @@ impl<'t> Billing<'t> {
         Ok(())
     }
 
-    /// Bills a request with the message that answers it, and those before it that none does.
+    /// Bills a request with the message that answers it, and the unanswered requests before it.
     pub(super) fn bill(
         &mut self,
         rows: &mut Rows<'_, '_>,
@@ -137,7 +137,7 @@ impl<'t> Billing<'t> {
         Ok(())
     }
 
-    /// Bills the requests before one, which no reply answers.
+    /// Bills the unanswered requests before one.
     pub(super) fn bill_before(
         &mut self,
         rows: &mut Rows<'_, '_>,
@@ -175,7 +175,7 @@ impl<'t> Billing<'t> {
             ..made.told.split(self.dialect, &of).row(made.output, made.cost)
         };
         rows.bill(row, reply.map(|(_, seq)| seq), false)?;
-        // Should it be removed, it will be in a sum.
+        // If the request is removed later, a sum will include it.
         let removals = self.timeline.totals.iter().filter(|total| !total.is_of_subagents).count();
         if made.removals == removals {
             let removal = keys::removal(self.dialect.agent, rows.thread.id(), removals);
@@ -184,7 +184,7 @@ impl<'t> Billing<'t> {
         Ok(())
     }
 
-    /// Emits all that is left.
+    /// Emits the remaining events, requests and totals.
     pub(super) fn finish(mut self, rows: &mut Rows<'_, '_>, model: Option<&str>) -> Result<(), Reject> {
         self.note_before_row(rows, u64::MAX)?;
         if let Some(last) = self.timeline.requests.len().checked_sub(1) {

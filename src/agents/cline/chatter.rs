@@ -1,4 +1,4 @@
-//! A task of which only `ui_messages.json` is left: its messages and calls are made of what the person saw.
+//! A task of which only `ui_messages.json` is left: its messages and calls are made from the rows that the person saw.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use crate::agents::kit::thread::{Position, blank};
 use crate::extract::{Kind, Reject};
 use crate::tables::{MessageKind, MessageRow, Role, Status};
 
-/// Makes rows of what was shown, in its order.
+/// Writes rows from the shown entries, in their order.
 pub(super) struct Chatter<'c, 'o, 's> {
     pub(super) rows: &'c mut Rows<'o, 's>,
     billing: Billing<'c>,
@@ -23,13 +23,13 @@ pub(super) struct Chatter<'c, 'o, 's> {
     /// Requests so far.
     requests: usize,
     reply: Reply,
-    /// What the person said since, which the next request sends.
+    /// The person's messages since the last request, which the next one sends.
     heard: Vec<Heard>,
     parent: Option<String>,
     has_begun: bool,
 }
 
-/// What the person said.
+/// A message of the person.
 struct Heard {
     /// Name within the task.
     id: String,
@@ -39,7 +39,7 @@ struct Heard {
     attachments: i64,
 }
 
-/// What the model said since the last request.
+/// The model's reply to the last request.
 #[derive(Default)]
 struct Reply {
     /// Name within the task.
@@ -155,7 +155,7 @@ impl<'c, 'o, 's> Chatter<'c, 'o, 's> {
         add_line(&mut self.reply.text, details.question.get().or(details.response.get()).unwrap_or(&text));
     }
 
-    /// A call that was asked for and then shown has two rows.
+    /// Adds a call. A call that was asked for and then shown has two rows.
     fn call(&mut self, shown: &Shown<'_>, id: String, at: Option<i64>) {
         let text = plain(shown.text).unwrap_or_default();
         let name = name_of(shown);
@@ -166,7 +166,7 @@ impl<'c, 'o, 's> Chatter<'c, 'o, 's> {
             serde_json::json!({ "command": text }).to_string()
         };
         let name = details.tool.get().filter(|_| name == "tool").unwrap_or(name);
-        // What is shown, rather than asked for, is done.
+        // A call that is shown, not asked for, is done.
         let is_done = shown.say.get().is_some();
         if let Some(last) = self.reply.calls.last_mut().filter(|last| last.name == name && last.input == input) {
             last.is_done |= is_done;
@@ -221,13 +221,13 @@ impl<'c, 'o, 's> Chatter<'c, 'o, 's> {
         Ok(())
     }
 
-    /// A history of the model supersedes it, because the history has more.
+    /// Lets the model's history supersede a row, because the history has more.
     fn yields_to(&mut self, kind: Kind, id: &str) {
         let history = keys::history(self.rows.agent, self.rows.thread.id());
         self.rows.out.yields_to(kind, id, history, None);
     }
 
-    /// Ends the last reply, and hands on what is left.
+    /// Ends the last reply and emits the remaining rows.
     pub(super) fn finish(mut self) -> Result<(), Reject> {
         self.end_reply(u64::MAX)?;
         let indexed = self.billing.indexed();

@@ -1,4 +1,4 @@
-//! `task_metadata.json`, `history_item.json`, the index: files next to the messages of a task.
+//! Files next to the messages of a task: `task_metadata.json`, `history_item.json`, the index.
 
 use std::path::Path;
 
@@ -10,21 +10,21 @@ use crate::extract::Reject;
 use crate::source::records::Text;
 use crate::source::{Source, repair};
 
-/// What is recorded of a task apart from its messages.
+/// Facts of a task that are recorded outside its messages.
 #[derive(Default)]
 pub(super) struct Companion {
     models: Vec<Used>,
     models_since: LastBefore,
-    /// From when on each version ran. Milliseconds since 1970.
+    /// Versions, and the time of each one's first use. Milliseconds since 1970.
     versions: Vec<(i64, String)>,
     versions_since: LastBefore,
     pub(super) totals: Option<Totals>,
     pub(super) item: Option<Item>,
-    /// Model that the index last names, of a task without metadata.
+    /// Last model that the index names, for a task without metadata.
     pub(super) indexed: Option<String>,
 }
 
-/// A model, and from when on it was used. Milliseconds since 1970.
+/// A model, and the time of its first use. Milliseconds since 1970.
 pub(super) struct Used {
     at: i64,
     pub(super) model: Option<String>,
@@ -49,14 +49,14 @@ pub(super) struct Item {
     pub(super) parent: Option<String>,
     pub(super) root: Option<String>,
     pub(super) children: Vec<String>,
-    /// First line of what the task is.
+    /// First line of the task.
     pub(super) title: Option<String>,
     pub(super) summary: Option<String>,
     pub(super) mode: Option<String>,
 }
 
 impl Companion {
-    /// Reads what lies in the folder of a task.
+    /// Reads the files in the folder of a task.
     pub(super) fn of(source: &Source<'_>, folder: &Path) -> Result<Self, Reject> {
         let mut companion = Self::default();
         if let Some(bytes) = source.sidecar(&folder.join("task_metadata.json"))
@@ -98,8 +98,8 @@ impl Companion {
         });
     }
 
-    /// The model of a request before the next one. The entry is written a little after the request; before the first
-    /// entry it is the first's.
+    /// Returns the model of the request before `next`. The entry is written a little after the request; before the
+    /// first entry, the first model counts.
     pub(super) fn model_before(&self, next: Option<i64>) -> Option<&Used> {
         let last = match next {
             Some(next) => self.models_since.place(next.saturating_sub(1)),
@@ -108,12 +108,12 @@ impl Companion {
         self.models.get(last.unwrap_or(0))
     }
 
-    /// The version that wrote the last record.
+    /// Returns the version that wrote the last record.
     pub(super) fn version(&self) -> Option<&str> {
         self.versions.last().map(|(_, version)| version.as_str())
     }
 
-    /// Returns true if the version that ran at a moment was built on the SDK: 4.0.0, and all since 4.1.
+    /// Returns true if the version that ran at a time was built on the SDK: 4.0.0, and all since 4.1.
     pub(super) fn is_sdk_build(&self, at: i64) -> bool {
         let version = self.versions.get(self.versions_since.place(at).unwrap_or(0));
         let mut numbers = version.map(|(_, version)| version.as_str()).unwrap_or_default().split(['.', '-']);

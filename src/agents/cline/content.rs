@@ -1,4 +1,4 @@
-//! What a content says, without what the extension puts around and between the person's words.
+//! Texts of a content, without the extension's additions around and between the person's words.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use super::record::{Block, Content};
 use crate::agents::kit::texts::{join, text_or_mark};
 use crate::source::records::{Raw, Text};
 
-/// What the extension says about the environment, at the end of the person's messages.
+/// Environment that the extension describes at the end of the person's messages.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Surroundings<'a> {
     pub(super) folder: Option<&'a str>,
@@ -35,10 +35,10 @@ pub(super) fn without_surroundings(text: &str) -> (Cow<'_, str>, Surroundings<'_
     (Cow::Owned(format!("{}\n{}", before.trim_end(), after.trim_start())), surroundings)
 }
 
-/// Tags around what the person typed.
+/// Tags around text that the person typed.
 const SPOKEN: [&str; 5] = ["task", "feedback", "user_message", "answer", "user_input"];
 
-/// What the person typed, where the text marks it: a text, or the end of a tool's result.
+/// Returns the text that the person typed, if tags mark it: in a text, or at the end of a tool's result.
 pub(super) fn spoken(text: &str, is_result: bool) -> Option<&str> {
     SPOKEN.iter().find_map(|tag| {
         let (before, inner) = tagged(text, tag)?;
@@ -78,7 +78,7 @@ const WRITTEN: [&str; 5] = [
     "# task_progress",
 ];
 
-/// Returns true if the extension wrote it rather than the person.
+/// Returns true if the extension, not the person, wrote the text.
 pub(super) fn is_written(text: &str) -> bool {
     let text = text.trim_start();
     WRITTEN.iter().any(|opening| text.starts_with(opening))
@@ -89,7 +89,7 @@ pub(super) fn is_continuation(text: &str) -> bool {
     text.trim_start().starts_with("This session is being continued from a previous conversation")
 }
 
-/// Returns true if a text says that an extension not built on the SDK made what comes before it.
+/// Returns true if a text says that an extension not built on the SDK wrote the messages before it.
 pub(super) fn tells_resumption(text: &str) -> bool {
     ["[cline-legacy-resume-warning:v1]", "Warning: this is a legacy conversation"]
         .iter()
@@ -97,18 +97,18 @@ pub(super) fn tells_resumption(text: &str) -> bool {
 }
 
 impl Content<'_> {
-    /// Returns true if a block says that what comes before it was a task of the extension.
+    /// Returns true if a block says that the messages before it were a task of the extension.
     pub(super) fn tells_resumption(&self) -> bool {
         self.0.iter().filter_map(|block| block.text.get()).any(tells_resumption)
     }
 
-    /// Images and documents. Count.
+    /// Returns the number of images and documents.
     pub(super) fn attachments(&self) -> i64 {
         let is_attached = |block: &&Block<'_>| matches!(block.kind.get(), Some("image" | "document" | "file"));
         i64::try_from(self.0.iter().filter(is_attached).count()).unwrap_or(i64::MAX)
     }
 
-    /// The visible thinking.
+    /// Returns the visible thinking.
     pub(super) fn thinking(&self) -> Option<Cow<'_, str>> {
         let thoughts = self.0.iter().filter(|block| matches!(block.kind.get(), Some("thinking" | "reasoning")));
         join(thoughts.filter_map(|block| {
@@ -118,7 +118,7 @@ impl Content<'_> {
     }
 }
 
-/// The text of a value that is a text, or a list of blocks; what is not text leaves a mark.
+/// Returns the text of a value that is a text or a list of blocks. Blocks other than text leave a mark.
 pub(super) fn text_of(raw: Raw<'_>) -> Option<Cow<'_, str>> {
     let json = raw.json()?;
     if json.starts_with('"') {
@@ -128,14 +128,14 @@ pub(super) fn text_of(raw: Raw<'_>) -> Option<Cow<'_, str>> {
         return Some(Cow::Borrowed(json));
     }
     let content: Content<'_> = serde_json::from_str(json).ok()?;
-    // Results of the SDK's tools are lists of objects that are no blocks.
+    // Results of the SDK's tools are lists of objects that are not blocks.
     if content.0.iter().any(|block| block.kind.get().is_none()) {
         return Some(Cow::Borrowed(json));
     }
     join(content.0.into_iter().map(|block| text_or_mark(block.text.0, &block.kind)))
 }
 
-/// A text by itself, where the value is one.
+/// Returns the value if it is a text by itself.
 pub(super) fn plain(raw: Raw<'_>) -> Option<Cow<'_, str>> {
     let json = raw.json().filter(|json| json.starts_with('"'))?;
     serde_json::from_str::<Text<'_>>(json).ok()?.0.filter(|text| !text.is_empty())

@@ -10,15 +10,15 @@ pub(in crate::agents) struct Dialect {
     pub(in crate::agents) storages: &'static [&'static str],
     /// Setting of the editor that names a folder for tasks, in addition to the usual ones.
     pub(in crate::agents) storage_setting: Option<&'static str>,
-    /// What only tasks of this extension have, for folders whose names do not show the extension.
+    /// Signs of this extension's tasks, for folders whose names do not show the extension.
     pub(in crate::agents) signs: Signs,
-    /// True if tasks that lie elsewhere, and say by no name whose they are, are this extension's.
+    /// True if tasks elsewhere, without a name that shows their extension, are this extension's.
     pub(in crate::agents) takes_nameless: bool,
-    /// Since when `tokensIn` is the whole prompt, whatever the provider. Milliseconds since 1970.
+    /// Time from which `tokensIn` is the whole prompt for every provider. Milliseconds since 1970.
     pub(in crate::agents) whole_prompt_since: Option<i64>,
 }
 
-/// What shows which extension wrote a task.
+/// Signs of the extension that wrote a task.
 pub(in crate::agents) struct Signs {
     /// Names of additional files.
     pub(in crate::agents) files: &'static [&'static str],

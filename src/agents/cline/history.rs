@@ -1,4 +1,4 @@
-//! Messages as they are sent to the model: a task's `api_conversation_history.json`, and an SDK session's.
+//! Messages as sent to the model: a task's `api_conversation_history.json`, and an SDK session's messages.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,7 @@ use crate::agents::waiting::Waiting;
 use crate::extract::{Kind, Reject};
 use crate::tables::{MessageKind, MessageRow, Role, UsageGrain};
 
-/// Makes rows of messages, in their order.
+/// Writes the rows of messages, in their order.
 pub(super) struct History<'h, 'o, 's> {
     pub(super) rows: &'h mut Rows<'o, 's>,
     form: Form<'h>,
@@ -32,24 +32,24 @@ pub(super) struct History<'h, 'o, 's> {
     open: Waiting<Call>,
     /// Thinking that comes before its reply.
     thought: Option<String>,
-    /// Model that the surroundings last named; before, the index's.
+    /// Model that the surroundings last named; before that, the index's.
     model: Option<String>,
-    /// Subtasks that are not yet named with the calls that started them.
+    /// Subtasks that are not yet linked to the calls that started them.
     children: std::slice::Iter<'h, String>,
 }
 
-/// Whose messages they are.
+/// Source of the messages.
 pub(super) enum Form<'h> {
-    /// A task's: times, models and costs are in another file. `None` if that file is missing.
+    /// A task. Times, models and costs are in another file; `None` if that file is missing.
     Task(Option<Billing<'h>>),
-    /// An SDK session's.
+    /// An SDK session.
     Session(Session<'h>),
 }
 
 /// A call within the text of a reply: its name and input.
 type Element = (&'static str, String);
 
-/// What a message says, whoever speaks.
+/// Content of a message of the person or of tools.
 #[derive(Default)]
 struct Heard<'m> {
     text: Option<Cow<'m, str>>,
@@ -77,7 +77,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
             return Ok(());
         }
         match message.role.get() {
-            // Roo Code wrote summaries in the model's name at first.
+            // At first, Roo Code wrote summaries in the model's name.
             Some("user" | "assistant") if message.is_summary.0 => self.take_user(message, place),
             Some("user") => self.take_user(message, place),
             Some("assistant") => self.take_reply(message, place),
@@ -117,7 +117,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         Ok(())
     }
 
-    /// What a message of the person or of tools says; ends the calls that it has the results of.
+    /// Reads a message of the person or of tools, and ends the calls whose results it holds.
     fn hear<'m>(&mut self, message: &'m Message<'_>, at: Option<i64>) -> Result<Heard<'m>, Reject> {
         let mut heard = Heard::default();
         let mut typed: Vec<Cow<'m, str>> = Vec::new();
@@ -164,7 +164,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         Ok(heard)
     }
 
-    /// Ends a call with its result; gives what the person typed with it.
+    /// Ends a call with its result; returns the text that the person typed with it.
     fn take_result(&mut self, block: &Block<'_>, at: Option<i64>) -> Result<Option<String>, Reject> {
         let id = block.call.get().unwrap_or_default();
         let Some(call) = self.open.take(&format!("id {id}")) else { return Ok(None) };
@@ -175,7 +175,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         Ok(typed)
     }
 
-    /// Ends a call with its result, where the call is known; gives what the person typed with it.
+    /// Ends a call with its result, if the call is known; returns the text that the person typed with it.
     fn end_written<'m>(
         &mut self,
         call: Option<Call>,
@@ -203,7 +203,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         self.rows.end_call(&call, output, is_error, at)
     }
 
-    /// The first call of that name that waits for its result.
+    /// Removes and returns the first call of that name that waits for its result.
     fn open_named(&mut self, name: &str) -> Option<Call> {
         self.open.take(&format!("name {name}"))
     }
@@ -285,7 +285,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         Ok(())
     }
 
-    /// Keeps the calls of a reply until their results come. `reply` is a call with what all of them share.
+    /// Keeps the calls of a reply until their results come. `reply` is a call with the values that all of them share.
     fn open_calls(&mut self, message: &Message<'_>, elements: Vec<Element>, place: Place, id: &str, reply: &Call) {
         let blocks = message.content.0.iter().filter(|block| block.kind.is("tool_use"));
         let calls = blocks.map(|block| {
@@ -302,7 +302,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
                 is_copy: reply.is_copy,
                 ..self.rows.call(call_id, name, input)
             };
-            // One that is named by its session has the same id there.
+            // A call that is named by its session has the same id there.
             if !is_global(own_id) {
                 self.yields_to(Kind::ToolCall, &call.id, place);
             }
@@ -374,7 +374,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         }
     }
 
-    /// Returns true if the message is a copy of what a task's own folder has.
+    /// Returns true if the message is a copy of one in a task's own folder.
     fn is_copy(&self, place: Place) -> bool {
         matches!(&self.form, Form::Session(session) if session.replays(place.index))
     }
@@ -386,8 +386,8 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         }
     }
 
-    /// The extensions give messages no ids that stay: a task that is taken back to a checkpoint goes on with other
-    /// messages in the same places.
+    /// Returns the id of a message. The extensions give messages no lasting ids: a task that is reset to a checkpoint
+    /// continues with other messages in the same places.
     fn id_of(&mut self, message: &Message<'_>) -> String {
         let own = message.id.get();
         let form = match (&self.form, own) {
@@ -401,7 +401,8 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         format!("{}:{form}:{name}", self.rows.thread.id())
     }
 
-    /// The SDK shows failures and interruptions as replies that no model wrote.
+    /// Returns the kind of a reply, and true if it is an error. The SDK shows failures and interruptions as replies
+    /// that no model wrote.
     fn reply_kind(&self, message: &Message<'_>, text: Option<&str>) -> (MessageKind, bool) {
         let metadata = message.metadata.0.as_ref().filter(|metadata| metadata.is_display_only.0);
         let Some(metadata) = metadata.filter(|_| matches!(self.form, Form::Session(_))) else {
@@ -415,7 +416,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         if is_stopped { (MessageKind::Abort, false) } else { (MessageKind::ApiError, true) }
     }
 
-    /// Ends what is left open.
+    /// Ends the open calls and emits the remaining rows.
     pub(super) fn finish(mut self) -> Result<(), Reject> {
         for call in self.open.drain() {
             self.end(call, None, false, None)?;
@@ -427,13 +428,13 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
     }
 }
 
-/// The texts of a reply.
+/// Returns the texts of a reply.
 fn texts<'m>(message: &'m Message<'_>) -> impl Iterator<Item = Cow<'m, str>> {
     let blocks = message.content.0.iter().filter(|block| block.kind.is("text"));
     blocks.filter_map(|block| block.text.get()).filter(|text| !text.trim().is_empty()).map(Cow::Borrowed)
 }
 
-/// All that a message says, but for its surroundings, which the extensions take out later.
+/// Returns the whole content of a message without its surroundings, which the extensions remove later.
 fn said<'m>(message: &'m Message<'_>) -> Vec<Cow<'m, str>> {
     let blocks = message.content.0.iter().flat_map(|block| {
         let text = block.text.get().map(|text| without_surroundings(text).0);

@@ -1,5 +1,5 @@
-//! `state/taskHistory.json`, `tasks/_index.json`: a line for each task. Those whose folder is gone are all that is
-//! known of it; of the others they name the project and the model, where nothing nearer does.
+//! `state/taskHistory.json`, `tasks/_index.json`: a line for each task. If a task's folder is gone, nothing else is
+//! known of the task. Otherwise the line names its project and model, unless a source nearer to the task does.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::extract::{Facts, KeySet, Kind, NoteField, Reject, Sink, session_key};
 use crate::source::Source;
 use crate::tables::{MessageKind, MessageRow, Role, SessionKind, UsageGrain, UsageRow};
 
-/// Reads the tasks of an index. Only the first entry of a task counts, and none where the task has a folder of its own.
+/// Reads the tasks of an index. Only the first entry of a task counts, and none if the task has a folder of its own.
 pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let mut told = KeySet::default();
     let tally = items::read::<HistoryItem<'static>>(source, "entries", &mut |item, _| match item.id.get() {
@@ -25,7 +25,7 @@ pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &
     Ok(())
 }
 
-/// Returns the model of each task for which the index names one. It is read once for all tasks of a folder.
+/// Returns the model of each task for which the index names one. Reads the index once for all tasks of a folder.
 pub(super) fn models(source: &Source<'_>, index: &Path) -> Result<Arc<HashMap<String, String>>, Reject> {
     source.survey_of(index, || {
         let mut models = HashMap::new();
@@ -47,7 +47,7 @@ fn push(dialect: &'static Dialect, task: &str, item: &HistoryItem<'_>, out: &mut
     if let Some(folder) = folder {
         out.note(NoteField::ProjectPath, session, 0, folder);
     }
-    // Names of tasks that are numbers say when these began.
+    // If a task's name is a number, it is the task's start time.
     let begun = task.parse().ok().filter(|_| task.len() == 13).and_then(super::timeline::moment).or(item.at.0);
     let id = format!("{task}:index");
     if let Some(text) = item.task.get() {
@@ -80,7 +80,7 @@ fn push(dialect: &'static Dialect, task: &str, item: &HistoryItem<'_>, out: &mut
     })
 }
 
-/// Adds what a task used and cost, where its line says so.
+/// Adds the usage and cost of a task, if its line records them.
 fn push_sum(
     dialect: &'static Dialect,
     task: &str,
@@ -97,7 +97,7 @@ fn push_sum(
         return Ok(());
     }
     let ended = item.at.0.or(begun);
-    // Requests before a change of what `tokensIn` means may be in one sum with requests after it.
+    // A sum may include requests from before and after the meaning of `tokensIn` changed.
     let is_partial = [begun, ended].into_iter().any(|at| told.is_guess(dialect, &made_at(at)));
     let mut rows = Rows::new(out, dialect.agent, task.to_owned());
     let row = UsageRow {
@@ -113,7 +113,7 @@ fn push_sum(
     Ok(())
 }
 
-/// Nothing but the moment is known of what an index sums up.
+/// Returns the circumstances of an index's sum, of which only the time is known.
 fn made_at(moment: Option<i64>) -> Circumstances<'static> {
     Circumstances { at: moment.unwrap_or_default().div_euclid(1000), ..Circumstances::default() }
 }

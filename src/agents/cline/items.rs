@@ -1,19 +1,19 @@
-//! The items of a document one at a time, and what is wrong with it.
+//! Reads the items of a document one at a time, and its defects.
 
 use crate::agents::document::{self, Ending, Found};
 use crate::extract::{Reject, Sink};
 use crate::source::jsonl::Shape;
 use crate::source::{Source, repair};
 
-/// What was found in a document apart from its items.
+/// Counts and defects of a document.
 #[derive(Default)]
 pub(super) struct Tally {
     /// Items read.
     pub(super) items: u64,
-    /// Items that could not be read, and the tear.
+    /// Items that could not be read, plus 1 if the document is torn.
     bad: u64,
     first_bad: Option<(u64, String)>,
-    /// True if the document was read to its end; not when there was nothing.
+    /// True if the document was read to its end; false if it was empty.
     pub(super) is_whole: bool,
 }
 
@@ -23,7 +23,7 @@ impl Tally {
         self.first_bad.get_or_insert((item, reason));
     }
 
-    /// Counts it in a report.
+    /// Adds the counts to a report.
     pub(super) fn tell(&self, out: &mut Sink<'_>) {
         (0..self.items).for_each(|_| out.line());
         if let Some((item, reason)) = &self.first_bad {

@@ -6,7 +6,7 @@ fn presence(agent: &str, what: &str, session: &str) -> u64 {
     key(agent, Kind::Presence, &format!("{what}:{session}"))
 }
 
-/// That the model's history of a task is there, so that its messages need not be made of what the person saw.
+/// Key of the fact that a task has the model's history, so that its messages need not be made from the shown rows.
 pub(super) fn history(agent: &str, task: &str) -> u64 {
     presence(agent, "history", task)
 }
@@ -22,7 +22,7 @@ pub(super) fn shown(agent: &str, task: &str) -> u64 {
     presence(agent, "shown", task)
 }
 
-/// That a task lies in a folder of its own, so that an SDK session's copy of it is not needed.
+/// Key of the fact that a task has a folder of its own, so that an SDK session's copy of it is not needed.
 pub(super) fn folder(agent: &str, task: &str) -> u64 {
     presence(agent, "folder", task)
 }
@@ -32,7 +32,7 @@ pub(super) fn subagents(agent: &str, session: &str) -> u64 {
     presence(agent, "subagents", session)
 }
 
-/// That requests of a task were removed and summed up, for the n-th time.
+/// Key of the fact that requests of a task were removed and summed up for the n-th time.
 pub(super) fn removal(agent: &str, task: &str, number: usize) -> u64 {
     key(agent, Kind::Presence, &format!("removal:{task}:{number}"))
 }

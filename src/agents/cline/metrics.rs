@@ -1,4 +1,4 @@
-//! Token counts that are stored with a reply.
+//! Token counts stored with a reply.
 
 use super::record::Metrics;
 use super::rows::Rows;
@@ -32,7 +32,7 @@ impl Numbers {
     }
 }
 
-/// What a reply itself says that it was billed as.
+/// Usage that a reply itself records.
 pub(super) struct OwnBill<'m> {
     pub(super) id: &'m str,
     pub(super) model: Option<String>,
@@ -46,7 +46,7 @@ pub(super) struct OwnBill<'m> {
 }
 
 impl OwnBill<'_> {
-    /// Hands it on.
+    /// Emits the row.
     pub(super) fn push(self, rows: &mut Rows<'_, '_>, seq: i64) -> Result<(), Reject> {
         rows.has_own_bills = true;
         let row = UsageRow {

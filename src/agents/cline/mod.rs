@@ -1,4 +1,4 @@
-//! Cline, its tasks from 2024 on and the sessions of its SDK; what Roo Code and Kilo Code share with it.
+//! Cline: its tasks from 2024 on, the sessions of its SDK, and the code that Roo Code and Kilo Code share.
 
 mod align;
 mod billing;
@@ -39,7 +39,7 @@ pub(super) const INDEX: &str = "prompts";
 /// The agent.
 pub struct Cline;
 
-/// What the extensions record.
+/// Facts that the extensions record.
 pub(super) const RECORDS: Records = Records { durations: Grain::Absent, ..Records::EXACT };
 
 static ABOUT: About = About {
@@ -70,7 +70,7 @@ pub(super) static DIALECT: Dialect = Dialect {
     whole_prompt_since: None,
 };
 
-/// Extensions that are not known by name, and were made of Roo Code.
+/// Extensions that are not known by name and derive from Roo Code.
 static FORK_OF_ROO: Dialect = Dialect {
     agent: "cline",
     extensions: &[],

@@ -1,4 +1,4 @@
-//! Where the extensions' files lie: in every editor that is built like VS Code, on its servers, and below `~/.cline`.
+//! Finds the extensions' files: in every editor that is built like VS Code, on its servers, and below `~/.cline`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -24,9 +24,9 @@ pub(in crate::agents) fn discover(dialect: &Dialect, places: &Places, found: &mu
     }
 }
 
-/// Adds the tasks of extensions that are none of those known by name, and write the same files.
+/// Adds the tasks of extensions that are not known by name and write the same files.
 pub(super) fn discover_forks(places: &Places, found: &mut Found) {
-    // The search for the known ones has already reported what cannot be listed.
+    // The search for the known extensions has already reported folders that cannot be listed.
     for user in users(places, &mut Found::default()) {
         for storage in folders(&user.join("globalStorage"), found) {
             if fork_of(&storage.join("tasks")).is_some() && has_tasks(&storage) {
@@ -41,7 +41,7 @@ fn has_tasks(storage: &Path) -> bool {
     folders(&storage.join("tasks"), &mut Found::default()).iter().any(is_task)
 }
 
-/// Folders that hold `tasks`, in every editor.
+/// Returns folders that hold `tasks`, in every editor.
 fn storages(dialect: &Dialect, places: &Places, found: &mut Found) -> Vec<PathBuf> {
     let home = &places.home;
     let users = users(places, found);
@@ -61,14 +61,14 @@ fn storages(dialect: &Dialect, places: &Places, found: &mut Found) -> Vec<PathBu
     storages
 }
 
-/// Files of settings that go with an editor's `User` folder: the user's, each profile's, and on a server the machine's.
+/// Returns the settings files for an editor's `User` folder: the user's, each profile's, and on a server the machine's.
 fn settings_of(user: &Path) -> Vec<PathBuf> {
     let profiles = folders(&user.join("profiles"), &mut Found::default());
     let of_folders = [user.to_owned(), user.with_file_name("Machine")].into_iter().chain(profiles);
     of_folders.map(|folder| folder.join("settings.json")).collect()
 }
 
-/// Adds what a storage of Cline's holds: tasks, their index, sessions.
+/// Adds the content of one of Cline's storages: tasks, their index, sessions.
 pub(super) fn add_storage(storage: &Path, found: &mut Found) {
     add_tasks_of(storage, found);
     add_sessions(&storage.join("sessions"), found);
@@ -105,14 +105,14 @@ pub(super) fn add_sessions(sessions: &Path, found: &mut Found) {
     }
 }
 
-/// What a file in the folder of a session is.
+/// Returns the kind of a file in the folder of a session.
 fn session_kind(folder: &Path, name: &str) -> Option<&'static str> {
     let agent = name.strip_suffix(".messages.json")?;
     let is_lead = folder.file_name().is_some_and(|session| session == agent);
     Some(if is_lead { SESSION } else { SUBAGENT })
 }
 
-/// Returns true if a file is one of the extension's, by its path.
+/// Returns the kind of a file if it is the extension's, by its path.
 pub(in crate::agents) fn claims(dialect: &Dialect, path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_str()?;
     let folder = path.parent()?;
@@ -132,15 +132,15 @@ pub(in crate::agents) fn claims(dialect: &Dialect, path: &Path) -> Option<&'stat
     };
     let is_ours = dialect.extensions.iter().any(|id| is_extensions(id)) || dialect.storages.iter().any(is_stored);
     let is_nameless = || dialect.takes_nameless && (kind != INDEX || fork_of(path).is_some());
-    // An editor's storage is named after the extension that the file is of.
+    // A storage in an editor has the name of the extension that wrote the file.
     let is_signed = || kind == TASK && !lies_in(path, "globalStorage") && shows_signs(dialect, path, folder);
     (is_ours || is_nameless() || is_signed()).then_some(kind)
 }
 
-/// Bytes of a task in which a sign of its extension is looked for.
+/// Bytes of a task to search for a sign of its extension.
 const SIGNED_WITHIN: u64 = 256 << 10;
 
-/// Returns true if a task has what only this extension's have.
+/// Returns true if a task has a sign that only this extension's tasks have.
 fn shows_signs(dialect: &Dialect, path: &Path, folder: &Path) -> bool {
     let Signs { files, words } = dialect.signs;
     if files.is_empty() && words.is_empty() {
@@ -151,7 +151,7 @@ fn shows_signs(dialect: &Dialect, path: &Path, folder: &Path) -> bool {
     has_file || words.iter().any(|word| memchr::memmem::find(&head(), word.as_bytes()).is_some())
 }
 
-/// The extension whose storage a path leads through, where it is none of those known by name.
+/// Returns the extension whose storage a path leads through, if it is not known by name.
 fn fork_of(path: &Path) -> Option<&str> {
     let mut parts = path.iter().skip_while(|part| *part != "globalStorage");
     let extension = parts.nth(1)?.to_str().filter(|_| parts.next().is_some())?;
@@ -160,14 +160,14 @@ fn fork_of(path: &Path) -> Option<&str> {
     (!known.any(|id| extension.eq_ignore_ascii_case(id))).then_some(extension)
 }
 
-/// Returns true if a source is of an extension that is not known by name, and was made of Roo Code or Kilo Code.
+/// Returns true if a source is of an extension that is not known by name and derives from Roo Code or Kilo Code.
 pub(super) fn is_of_roos_kind(path: &Path) -> bool {
     let (Some(_), Some(folder)) = (fork_of(path), path.parent()) else { return false };
     let is_index = path.file_name().is_some_and(|name| name == "_index.json");
     is_index || [&roo_code::DIALECT, &kilo_code::DIALECT].iter().any(|dialect| shows_signs(dialect, path, folder))
 }
 
-/// Files that are read together with a task or session.
+/// Returns the files that are read together with a task or session.
 pub(in crate::agents) fn companions(path: &Path) -> Vec<PathBuf> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name().and_then(|name| name.to_str())) else {
         return Vec::new();
@@ -183,8 +183,8 @@ pub(in crate::agents) fn companions(path: &Path) -> Vec<PathBuf> {
     beside.map(|beside| folder.join(beside)).chain(index_beside(folder)).collect()
 }
 
-/// The index that a task is read together with. It changes with every task: where metadata tell the models it is left
-/// aside, so that not all tasks are read again for each.
+/// Returns the index that is read together with a task. It changes with every task, so it is not used if metadata name
+/// the models: otherwise each new task would cause all others to be read again.
 pub(super) fn index_beside(folder: &Path) -> Option<PathBuf> {
     let storage = folder.parent()?.parent()?;
     (!folder.join(METADATA).is_file()).then(|| storage.join(TASKS))

@@ -4,7 +4,7 @@ use crate::agents::kit::texts::Blocks;
 use crate::source::records::{Flag, List, Moment, Number, Object, Raw, Text, TokenNumber, Usd, record};
 
 record! {
-    /// One entry of `ui_messages.json`: what the person saw.
+    /// One entry of `ui_messages.json`, which the person saw.
     Shown<'a> {
         at: Number = "ts",
         say: Text<'a> = "say",
@@ -29,7 +29,7 @@ record! {
         provider: Text<'a> = "providerId" | "provider",
     }
 
-    /// What a compaction of Roo Code or Kilo Code made of the context.
+    /// Cost and summary of a compaction of Roo Code or Kilo Code.
     Condense<'a> { cost: Usd = "cost", summary: Text<'a> = "summary" }
 
     /// The JSON text of an `api_req_started` row, and of those that sum up requests.
@@ -78,7 +78,7 @@ record! {
         "call_id", "signature",
     ]
 
-    /// What a message cost: the first four are of an SDK session, `tokens` is of the extension.
+    /// Usage of a message: the first four fields are an SDK session's, `tokens` is the extension's.
     Metrics<'a> {
         input: TokenNumber = "inputTokens",
         output: TokenNumber = "outputTokens",
@@ -95,7 +95,7 @@ record! {
         cached: TokenNumber = "cached",
     }
 
-    /// What an SDK session says of a message.
+    /// Metadata of a message in an SDK session.
     Metadata<'a> {
         kind: Text<'a> = "kind",
         is_display_only: Flag = "displayOnly",
@@ -121,7 +121,7 @@ record! {
 pub(crate) type Content<'a> = Blocks<Block<'a>>;
 
 record! {
-    /// Arguments of a tool call that columns are made of.
+    /// Arguments of a tool call that have columns.
     Arguments<'a> {
         command: Text<'a> = "command",
         commands: List<Raw<'a>> = "commands",
@@ -133,7 +133,7 @@ record! {
     /// A command of an SDK session's list.
     Command<'a> { command: Text<'a> = "command" }
 
-    /// The result of a tool, where it is an object.
+    /// The result of a tool, if it is an object.
     ToolResult<'a> {
         status: Text<'a> = "status",
         success: Raw<'a> = "success",
@@ -153,14 +153,14 @@ record! {
         cost: Usd = "totalCost",
     }
 
-    /// From when on a model was used.
+    /// A model and the time of its first use.
     ModelUse<'a> {
         at: Number = "ts",
         model: Text<'a> = "model_id",
         provider: Text<'a> = "model_provider_id",
     }
 
-    /// From when on a version ran.
+    /// A version and the time of its first use.
     Environment<'a> { at: Number = "ts", version: Text<'a> = "cline_version" }
 
     /// One task of `taskHistory.json` or `_index.json`, or that of `history_item.json`.
@@ -195,7 +195,7 @@ record! {
         metadata: Object<ManifestMetadata<'a>> = "metadata",
     }
 
-    /// What a manifest says apart from its columns.
+    /// Metadata of a manifest.
     ManifestMetadata<'a> {
         title: Text<'a> = "title",
         went_on: Raw<'a> = "legacyTask" | "migratedFromLegacyTask",

@@ -38,8 +38,8 @@ impl<'o, 's> Rows<'o, 's> {
         Ok(self.thread.last_seq())
     }
 
-    /// Returns an id of a call that is unique over all sessions. The model's own ids are unique within a session at most,
-    /// and counted ids only within a message. `number` is the call's number in its message.
+    /// Returns an id of a call that is unique over all sessions. The model's own ids are unique at most within a
+    /// session, and counted ids only within a message. `number` is the call's number in its message.
     pub(super) fn call_id(&mut self, own_id: &str, message: &str, number: usize) -> String {
         let of_session = format!("{}#{own_id}", self.thread.id());
         let is_global = is_global(own_id) && !self.calls.has(key(self.agent, Kind::ToolCall, &of_session));

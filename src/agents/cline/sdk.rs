@@ -1,4 +1,4 @@
-//! Sessions of Cline's SDK: `sessions/<session>/*.messages.json`, one file an agent.
+//! Sessions of Cline's SDK: `sessions/<session>/*.messages.json`, one file for each agent.
 
 use std::collections::HashSet;
 
@@ -13,21 +13,21 @@ use crate::extract::{Facts, Reject, Sink, session_key};
 use crate::source::{Source, repair};
 use crate::tables::{SessionKind, UsageGrain};
 
-/// What is known of a session before its messages are made rows.
+/// Facts of a session that are known before its messages become rows.
 pub(super) struct Session<'f> {
     survey: &'f Survey,
-    /// True if the session went on with a task, and is torn before it says where.
+    /// True if the session continued a task, and is torn before the message that marks the end of the copy.
     is_torn_copy: bool,
     pub(super) model: Option<String>,
     pub(super) provider: Option<String>,
 }
 
-/// What a first look at the messages finds.
+/// Result of a first pass over the messages.
 #[derive(Default)]
 pub(super) struct Survey {
-    /// Message that says that those before it are a task's.
+    /// Message that marks those before it as a task's.
     replayed_to: Option<i64>,
-    /// Replies whose numbers are those of their whole run.
+    /// Replies whose numbers cover their whole run.
     runs: HashSet<i64>,
     has_numbers: bool,
     has_messages: bool,
@@ -35,22 +35,23 @@ pub(super) struct Survey {
     run: Run,
 }
 
-/// What follows a prompt.
+/// Replies that follow a prompt.
 #[derive(Default)]
 struct Run {
     replies: u32,
     billed: u32,
-    /// The last reply, when it has numbers.
+    /// The last reply, if it has numbers.
     last: Option<i64>,
 }
 
 impl Session<'_> {
-    /// Returns true if a message is a copy of one of a task that the session went on with.
+    /// Returns true if a message is a copy from a task that the session continued.
     pub(super) fn replays(&self, index: i64) -> bool {
         self.survey.replayed_to.map_or(self.is_torn_copy, |end| index < end)
     }
 
-    /// What a reply's token counts cover. Those of a copied history are the task's, all on its last reply.
+    /// Returns the grain of a reply's token counts. In a copied history, the last reply has the counts of the whole
+    /// task.
     pub(super) fn grain_of(&self, index: i64) -> UsageGrain {
         if self.replays(index) {
             UsageGrain::Session
@@ -91,7 +92,7 @@ impl Survey {
     }
 }
 
-/// The session, and the agent within it where it is not the lead, that a path names.
+/// Returns the session that a path names, and the agent within it if it is not the lead.
 pub(super) fn names_of(source: &Source<'_>) -> (String, Option<String>) {
     let folder = source.path.parent().and_then(|folder| folder.file_name()?.to_str()).unwrap_or_default();
     let stem = source.stem().strip_suffix(".messages").unwrap_or(source.stem());
@@ -156,8 +157,8 @@ pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &
     })
 }
 
-/// The moment that a session is named after, a little later: a task of that name goes before it. Microseconds since
-/// 1970.
+/// Returns the time in a session's name, plus a microsecond, so that a task of that name precedes it. Microseconds
+/// since 1970.
 fn named_moment(session: &str) -> Option<i64> {
     moment(session.get(..13)?.parse().ok()?).map(|moment| moment + 1)
 }

@@ -1,4 +1,4 @@
-//! What a request's `tokensIn` means: with or without the caches, by provider, extension and time.
+//! Interprets a request's `tokensIn`: with or without the caches, by provider, extension and time.
 
 use super::dialect::Dialect;
 use crate::tables::UsageRow;
@@ -11,7 +11,7 @@ pub(super) struct Told {
     pub(super) cache_write: Option<i64>,
 }
 
-/// Input as it is billed: three kinds that have nothing in common. Tokens.
+/// Input as billed: three disjoint kinds. Tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Split {
     pub(super) input: Option<i64>,
@@ -33,25 +33,25 @@ impl Split {
     }
 }
 
-/// What is known of a request apart from its token counts.
+/// Facts of a request other than its token counts.
 #[derive(Default)]
 pub(super) struct Circumstances<'a> {
     pub(super) provider: Option<&'a str>,
     pub(super) protocol: Option<&'a str>,
-    /// When it was made. Milliseconds since 1970.
+    /// Time of the request. Milliseconds since 1970.
     pub(super) at: i64,
-    /// True if the extension was built on the SDK, which takes the caches out itself.
+    /// True if the extension was built on the SDK, which subtracts the caches itself.
     pub(super) is_sdk_build: bool,
 }
 
-/// Providers whose `cacheWrites`, where it is not 0, counts what missed the cache; `tokensIn` is the whole prompt.
+/// Providers whose `cacheWrites`, if not 0, counts cache misses; `tokensIn` is the whole prompt.
 const MISSES_AS_WRITES: [&str; 6] = ["openai", "fireworks", "xai", "qwen", "doubao", "hicap"];
-/// Providers that speak as OpenAI does, whose `tokensIn` is the whole prompt.
+/// Providers with OpenAI's protocol, whose `tokensIn` is the whole prompt.
 const WHOLE_PROMPT: [&str; 10] =
     ["litellm", "oca", "aihubmix", "lmstudio", "zai", "cerebras", "baseten", "huggingface", "together", "nebius"];
 
 impl Told {
-    /// Takes the caches out of the input, which is the whole prompt unless it is less than they are.
+    /// Subtracts the caches from the input, which is the whole prompt unless it is less than they are.
     pub(super) fn split_whole(self) -> Split {
         let Self { input, cache_read, cache_write } = self;
         let caches = cache_read.unwrap_or(0).saturating_add(cache_write.unwrap_or(0));
@@ -69,7 +69,7 @@ impl Told {
         caches > 0 && !is_told
     }
 
-    /// Takes the caches out of the input where they are within it.
+    /// Subtracts the caches from the input if it includes them.
     pub(super) fn split(self, dialect: &Dialect, of: &Circumstances<'_>) -> Split {
         let Self { input, cache_read, cache_write } = self;
         let (read, write) = (cache_read.unwrap_or(0), cache_write.unwrap_or(0));

@@ -1,4 +1,4 @@
-//! One task's folder: what the model was sent, what the person saw, and the files next to it.
+//! One task's folder: messages sent to the model, rows shown to the person, and the files next to them.
 
 use std::path::Path;
 
@@ -17,11 +17,11 @@ use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::source::Source;
 use crate::tables::{SessionKind, UsageGrain, UsageRow};
 
-/// What the model is sent.
+/// File of messages sent to the model.
 pub(super) const HISTORY: &str = "api_conversation_history.json";
-/// What the person sees; the second is its name of 2024.
+/// File of rows shown to the person; the second name is that of 2024.
 pub(super) const SHOWN: [&str; 2] = ["ui_messages.json", "claude_messages.json"];
-/// The metadata next to it.
+/// Metadata next to them.
 pub(super) const METADATA: &str = "task_metadata.json";
 pub(super) const ITEM: &str = "history_item.json";
 
@@ -59,7 +59,7 @@ pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &
     end(dialect, &task, &companion, rows)
 }
 
-/// Reads what the model was sent; whether there is anything.
+/// Reads the messages sent to the model. Returns false if there are none.
 fn read_history(
     dialect: &'static Dialect,
     source: &mut Source<'_>,
@@ -86,7 +86,7 @@ fn read_history(
     Ok(has_history)
 }
 
-/// A folder that holds nothing but metadata.
+/// Reads a folder that holds nothing but metadata.
 fn metadata_alone(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<Companion, Reject> {
     let mut companion = Companion::default();
     let bytes = source.document()?.unwrap_or_default();
@@ -101,8 +101,7 @@ fn metadata_alone(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<Compani
     Ok(companion)
 }
 
-/// Emits the totals of a task whose requests have no token counts; alone they are where the rows are missing which the
-/// person saw.
+/// Emits the totals of a task whose requests have no token counts. `are_alone`: the shown rows are missing.
 fn sum_up(
     dialect: &'static Dialect,
     companion: &Companion,

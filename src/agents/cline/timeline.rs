@@ -1,5 +1,4 @@
-//! What `ui_messages.json` records of a task apart from texts: requests with their token counts, and errors between
-//! them.
+//! Contents of `ui_messages.json` other than texts: requests with their token counts, and errors between them.
 
 use std::collections::HashMap;
 
@@ -21,32 +20,32 @@ use crate::time::from_epoch;
 #[derive(Default)]
 pub(super) struct Timeline {
     pub(super) requests: Vec<Request>,
-    /// Moments of the requests.
+    /// Times of the requests.
     pub(super) moments: LastBefore,
     pub(super) events: Vec<Event>,
     pub(super) totals: Vec<Total>,
-    /// When the first row was written. Microseconds since 1970.
+    /// Time of the first row. Microseconds since 1970.
     pub(super) begun: Option<i64>,
     /// Folder, if a request names it.
     pub(super) folder: Option<String>,
     pub(super) tally: Tally,
-    /// True if rows say after which message of the model's history they were written.
+    /// True if rows name the message of the model's history after which they were written.
     pub(super) has_indices: bool,
-    /// Place of the last row of each moment and name: it replaces those before it.
+    /// Place of the last row of each time and name, which replaces those before it.
     last: HashMap<(i64, u64), u64>,
     removed_to: i64,
     previous: Option<i64>,
     names: Names,
-    /// Name of the row that is taken.
+    /// Name of the row being read.
     name: String,
 }
 
-/// Names rows within their task: by their moment, in milliseconds since 1970; those without one by what they say.
+/// Names rows within their task: by their time, in milliseconds since 1970; rows without one by their content.
 #[derive(Default)]
 pub(super) struct Names(Prints);
 
 impl Names {
-    /// The name of the next row.
+    /// Returns the name of the next row.
     pub(super) fn of(&mut self, shown: &Shown<'_>) -> String {
         match shown.at.0 {
             Some(at) => at.to_string(),
@@ -70,7 +69,7 @@ pub(super) struct Request {
     pub(super) model: Option<String>,
     pub(super) provider: Option<String>,
     pub(super) protocol: Option<String>,
-    /// True if the model was seen to answer.
+    /// True if rows show an answer of the model.
     pub(super) is_answered: bool,
     /// Sums of removed requests before it.
     pub(super) removals: usize,
@@ -79,7 +78,7 @@ pub(super) struct Request {
 
 /// Something that becomes a message.
 pub(super) struct Event {
-    /// Within the task.
+    /// Id within the task.
     pub(super) id: String,
     /// The row's identity within the task.
     pub(super) name: String,
@@ -89,7 +88,7 @@ pub(super) struct Event {
     pub(super) index: Option<i64>,
     /// Requests before it.
     pub(super) requests: usize,
-    /// What it cost by itself. USD.
+    /// Its own cost. USD.
     pub(super) cost: Option<f64>,
     pub(super) place: u64,
 }
@@ -102,19 +101,19 @@ pub(super) struct Total {
     pub(super) told: Told,
     pub(super) output: Option<i64>,
     pub(super) cost: Option<f64>,
-    /// Of subagents, rather than of requests that were removed.
+    /// True if the requests are of subagents, false if they were removed.
     pub(super) is_of_subagents: bool,
-    /// When the row before it was written. Milliseconds since 1970.
+    /// Time of the row before it. Milliseconds since 1970.
     pub(super) previous: Option<i64>,
     place: u64,
 }
 
-/// What a row is: what was said or asked.
+/// Returns the name of a row's type: what was said or asked.
 pub(super) fn name_of<'s>(shown: &'s Shown<'_>) -> &'s str {
     shown.say.get().or(shown.ask.get()).unwrap_or("without a type")
 }
 
-/// Returns true if the model's answer is in it.
+/// Returns true if rows of that name hold the model's answer.
 fn is_reply(name: &str) -> bool {
     matches!(
         name,
@@ -138,7 +137,7 @@ fn is_reply(name: &str) -> bool {
     )
 }
 
-/// Rows whose content is all recorded elsewhere.
+/// Rows whose whole content is recorded elsewhere.
 const SILENT: [&str; 33] = [
     "task",
     "user_feedback",
@@ -200,7 +199,7 @@ impl Timeline {
         self.requests.iter().any(Request::is_billed)
     }
 
-    /// Requests of one moment are one, the last; so are events.
+    /// Keeps the last of several requests, or events, with one time.
     fn settle(&mut self) {
         let last: std::collections::HashSet<u64> = self.last.values().copied().collect();
         let mut kept = 0;
@@ -224,7 +223,7 @@ impl Timeline {
         let name = name_of(shown);
         shown.unknown.iter().for_each(|field| out.unknown(&format!("field {field}")));
         self.name = self.names.of(shown);
-        // A row without a time is always kept: its position distinguishes it from the others here.
+        // A row without a time is always kept: its position is used as its time.
         let at = shown.at.0.unwrap_or_else(|| i64::try_from(place).unwrap_or(i64::MAX));
         self.last.insert((at, xxh3_64(name.as_bytes())), place);
         self.begun = self.begun.or_else(|| moment(at));
@@ -336,7 +335,7 @@ impl Timeline {
         }
     }
 
-    /// Cline drops messages from the middle of what it sends: the range grows.
+    /// Notes that Cline dropped more messages from the middle of the history that it sends.
     fn note_removal(&mut self, shown: &Shown<'_>, at: i64, place: u64) {
         let Some(end) = shown.removed.0.get(1).and_then(|end| end.0) else { return };
         if end > self.removed_to {
@@ -373,14 +372,14 @@ impl Request {
         self.protocol = info.protocol.owned().or(self.protocol.take());
     }
 
-    /// Returns true if it has any token count or cost. A request without one is running, or died before it had any.
+    /// Returns true if it has any token count or cost. A request without one is running, or died before.
     pub(super) fn is_billed(&self) -> bool {
         let Told { input, cache_read, cache_write } = self.told;
         [input, cache_read, cache_write, self.output].iter().any(Option::is_some) || self.cost.is_some()
     }
 }
 
-/// A moment of a row. Microseconds since 1970.
+/// Returns the time of a row. Microseconds since 1970.
 #[expect(clippy::cast_precision_loss, reason = "milliseconds since 1970 are below 2^53")]
 pub(super) fn moment(at: i64) -> Option<i64> {
     from_epoch(at as f64)

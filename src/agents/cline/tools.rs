@@ -1,11 +1,11 @@
-//! Tools: what kind each is, and how a result shows the outcome of its call.
+//! Tools: the category of each, and the outcome of a call by its result.
 
 use super::record::{Arguments, Command, ToolResult};
 use crate::agents::mcp;
 use crate::source::records::{List, Object};
 use crate::tables::{Category, Status};
 
-/// The `category` of a tool: names of the extensions, of what `ui_messages.json` calls them, and of the SDK.
+/// Returns the `category` of a tool by its name in the extensions, in `ui_messages.json` or in the SDK.
 pub(super) fn category(name: &str) -> Category {
     match name {
         "execute_command" | "command" | "run_commands" | "run_command" | "bash" | "read_command_output" => {
@@ -36,7 +36,7 @@ pub(super) fn category(name: &str) -> Category {
     }
 }
 
-/// The server of a tool that is offered under its own name: `mcp__server__tool`, Roo Code's `mcp--server--tool`,
+/// Returns the server of a tool that has a name of its own: `mcp__server__tool`, Roo Code's `mcp--server--tool`,
 /// Cline's `server0mcp0tool`.
 pub(super) fn mcp_server(name: &str) -> Option<&str> {
     let of_roo = || name.strip_prefix("mcp--")?.split_once("--").map(|(server, _)| server);
@@ -44,7 +44,7 @@ pub(super) fn mcp_server(name: &str) -> Option<&str> {
     mcp::server(name).or_else(of_roo).or_else(of_cline).filter(|server| !server.is_empty())
 }
 
-/// The command line of a shell call; of a list, one below the other.
+/// Returns the command line of a shell call; the commands of a list, one per line.
 pub(super) fn command_of(arguments: &Arguments<'_>) -> Option<String> {
     if let Some(command) = arguments.command.get() {
         return Some(command.to_owned());
@@ -58,17 +58,17 @@ pub(super) fn command_of(arguments: &Arguments<'_>) -> Option<String> {
     (!commands.is_empty()).then(|| commands.join("\n"))
 }
 
-/// What the extensions say of a call that the person refused.
+/// Beginnings of the extensions' results for calls that the person refused.
 const REFUSED: [&str; 3] = ["The user denied this operation", "Tool call was denied", "Tool execution was denied"];
-/// What the SDK says of one, in the first line of a failure.
+/// Words of the SDK for a refused call, in the first line of a failure.
 const REFUSED_WORDS: [&str; 6] =
     ["denied", "rejected by", "not approved", "declined", "user rejected", "disallowed by the user"];
-/// What they say of a call that was not made because of what became of another.
+/// Words for a call that was not made because of another call's outcome.
 const NOT_MADE: [&str; 3] =
     ["due to user rejecting a previous tool", "was not executed because", "Tool was not executed because"];
 const FAILED: &str = "The tool execution failed with the following error";
 
-/// How a call ended, and its exit code.
+/// Returns the status of a call, and its exit code.
 pub(super) fn outcome(output: &str, is_error: bool, category: Category) -> (Status, Option<i64>) {
     let text = super::xml::result(output).map_or(output, |(_, rest)| rest).trim_start();
     let first = text.lines().next().unwrap_or_default();
@@ -94,7 +94,7 @@ struct Outcome {
     exit_code: Option<i64>,
 }
 
-/// What a result says that is an object, or a list of them, one for each command of a call.
+/// Reads a result that is an object, or a list of objects, one for each command of a call.
 fn told(text: &str) -> Outcome {
     let results: Vec<ToolResult<'_>> = match text.as_bytes().first() {
         Some(b'{') => serde_json::from_str(text).into_iter().collect(),
@@ -113,7 +113,7 @@ fn told(text: &str) -> Outcome {
     outcome
 }
 
-/// `Exit code: 2` or `exit code 2` in the first lines of a command's result.
+/// Reads `Exit code: 2` or `exit code 2` in the first lines of a command's result.
 fn exit_code(text: &str) -> Option<i64> {
     text.lines().take(4).find_map(|line| {
         let place = memchr::memmem::find(line.as_bytes(), b"xit code")?;

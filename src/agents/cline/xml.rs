@@ -1,9 +1,9 @@
-//! Tool calls as XML within the text of a reply: Cline from 2024-10 to late 2025, Roo Code and Kilo Code likewise.
+//! Tool calls as XML within the text of a reply: Cline from 2024-10 to late 2025, also Roo Code and Kilo Code.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// Tools that are called so.
+/// Tools that are called in this form.
 const TOOLS: [&str; 32] = [
     "execute_command",
     "read_file",
@@ -46,7 +46,7 @@ pub(super) struct Element<'t> {
     body: &'t str,
 }
 
-/// Parts a text from the calls in it.
+/// Separates a text from the calls in it.
 pub(super) fn split(text: &str) -> (Cow<'_, str>, Vec<Element<'_>>) {
     let mut closings = Closings { text, first: HashMap::new(), last: HashMap::new() };
     let mut elements = Vec::new();
@@ -65,8 +65,7 @@ pub(super) fn split(text: &str) -> (Cow<'_, str>, Vec<Element<'_>>) {
     (Cow::Owned(kept.trim().to_owned()), elements)
 }
 
-/// Where the elements of a text end. Each end is looked up once, so that tags without one do not make a text slow to
-/// read.
+/// Ends of the elements in a text. Each end is looked up once, so that tags without one do not slow reading.
 struct Closings<'t> {
     text: &'t str,
     first: HashMap<&'static str, Option<usize>>,
@@ -74,7 +73,7 @@ struct Closings<'t> {
 }
 
 impl Closings<'_> {
-    /// The place of the closing tag of an element that begins at `from`; later calls begin later.
+    /// Returns the place of the closing tag of an element that begins at `from`; each call must begin after the last.
     fn of(&mut self, name: &'static str, closing: &str, from: usize) -> Option<usize> {
         let text = self.text;
         if holds_file(name) {
@@ -90,9 +89,9 @@ impl Closings<'_> {
     }
 }
 
-/// Returns the first call of a text from a position on, the text before it, and the position after it. A file that is
-/// written may hold anything: its element ends with the last closing tag of its name. The extensions accept a call
-/// anywhere in a line and then stop the model. So an element within a line is a call if nothing follows it, and a
+/// Returns the first call of a text from a position on, the text before it, and the position after it. The content of a
+/// written file may hold any text, so its element ends with the last closing tag of its name. The extensions accept a
+/// call anywhere in a line and then stop the model. So an element within a line is a call if nothing follows it, and a
 /// mention otherwise.
 fn next<'t>(
     text: &'t str,
@@ -121,7 +120,7 @@ fn holds_file(name: &str) -> bool {
 }
 
 impl Element<'_> {
-    /// Its arguments as a JSON object: the elements within it, a repeated one last.
+    /// Returns its arguments as a JSON object of the elements within it. The last element of a name counts.
     pub(super) fn input(&self) -> String {
         let mut arguments = serde_json::Map::new();
         let ends = last_ends(self.body);
@@ -134,13 +133,13 @@ impl Element<'_> {
     }
 }
 
-/// The place of the last closing tag of each name.
+/// Returns the place of the last closing tag of each name.
 fn last_ends(text: &str) -> HashMap<&str, usize> {
     let places = memchr::memmem::find_iter(text.as_bytes(), b"</");
     places.filter_map(|place| Some((tag_name(text.get(place + 2..)?)?, place))).collect()
 }
 
-/// The name that a tag begins with, if the tag has nothing else.
+/// Returns the name of a tag, if the tag contains nothing else.
 fn tag_name(text: &str) -> Option<&str> {
     let end = text.bytes().position(|byte| !(byte.is_ascii_alphanumeric() || byte == b'_'))?;
     let name = text.get(..end)?;
@@ -155,7 +154,7 @@ fn argument<'t>(text: &'t str, from: usize, ends: &HashMap<&str, usize>) -> Opti
         let begin = from + place + 1 + name.len() + 1;
         let last = *ends.get(name).filter(|end| **end >= begin)?;
         let closing = format!("</{name}>");
-        // What is written to a file may hold the same tag.
+        // The content of a file may hold the same tag.
         let end = match name {
             "content" | "diff" | "result" => last,
             _ => begin + text.get(begin..)?.find(&closing)?,

@@ -9,7 +9,7 @@ use crate::agents::kit::texts::{self, string_of};
 use crate::source::records::{List, Object};
 use crate::source::{repair, without_lone_surrogates};
 
-/// A value of the given shape; of what cannot be read as it stands, the repaired text is read from `spare`.
+/// Reads a value of the given shape. If the text cannot be read as it is, reads the repaired text in `spare`.
 pub(super) fn parse<'s, T: Deserialize<'s>>(json: &'s str, spare: &'s mut String) -> Option<T> {
     if let Ok(value) = serde_json::from_str(json) {
         return Some(value);
@@ -18,16 +18,16 @@ pub(super) fn parse<'s, T: Deserialize<'s>>(json: &'s str, spare: &'s mut String
     serde_json::from_str(spare).ok()
 }
 
-/// A content as text, and what in it is none.
+/// Text of a content, and the number of its other parts.
 #[derive(Debug, Default)]
 pub(super) struct Content<'a> {
     pub(super) text: Option<Cow<'a, str>>,
-    /// Images and the like. Count.
+    /// Images and other parts without text. Count.
     pub(super) attachments: i64,
 }
 
 impl<'a> Content<'a> {
-    /// Reads a text or a list of parts; parts that have no text are counted, and leave a mark when `marks` is set.
+    /// Reads a text or a list of parts. Counts parts without text, which leave a mark if `marks` is set.
     pub(super) fn of(json: Option<&'a str>, marks: bool) -> Self {
         let Some(json) = json else { return Self::default() };
         if json.starts_with('"') {
@@ -62,7 +62,7 @@ impl<'a> Content<'a> {
     }
 }
 
-/// A plain text out of a value that is a text, or the value's JSON.
+/// Returns the plain text of a value that is a text, else the value's JSON.
 pub(super) fn plain_text(json: Option<&str>) -> Option<String> {
     let json = json?;
     if json.starts_with('"') {
@@ -71,7 +71,7 @@ pub(super) fn plain_text(json: Option<&str>) -> Option<String> {
     Some(without_lone_surrogates(json).into_owned())
 }
 
-/// Adds a text on a line of its own; an empty text has no line.
+/// Adds a text on a new line; an empty text has no line.
 pub(super) fn append<'a>(text: &mut Option<Cow<'a, str>>, more: Cow<'a, str>) {
     *text = text.take().filter(|text| !text.is_empty());
     texts::append(text, more, "\n");

@@ -1,4 +1,4 @@
-//! Tokens: what each response was billed for, from running totals that are written again and again.
+//! Billed tokens of each response, from running totals that are written repeatedly.
 
 use std::rc::Rc;
 
@@ -30,7 +30,7 @@ impl Numbers {
         }
     }
 
-    /// What was added since an earlier total; none when a counter went down.
+    /// Returns the difference from an earlier total; `None` if a counter went down.
     fn since(self, earlier: Self) -> Option<Self> {
         let less = |now: i64, then: i64| now.checked_sub(then).filter(|more| *more >= 0);
         Some(Self {
@@ -51,18 +51,18 @@ impl Numbers {
         self.input == 0 && self.output == 0
     }
 
-    /// Returns true if the tokens are equal, whatever total was recorded with them.
+    /// Returns true if the tokens are equal, for any recorded totals.
     pub(super) fn is_same_as(self, other: Self) -> bool {
         Self { total: 0, ..self } == Self { total: 0, ..other }
     }
 }
 
-/// What a running total shows.
+/// Meaning of a running total.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Counted {
-    /// Nothing that was paid for.
+    /// No billed response.
     Nothing,
-    /// The last response once more.
+    /// The last response again.
     Repeated,
     /// A response, and the total with it.
     Response { numbers: Numbers, total: Option<i64> },
@@ -82,7 +82,7 @@ impl Totals {
         self.last = info.last.0.as_ref().map(Numbers::of).or(self.last);
     }
 
-    /// Reads the totals after a response; `starts_at_zero` when nothing was counted before the first ones.
+    /// Reads the totals after a response. `starts_at_zero`: nothing was counted before the first totals.
     pub(super) fn read(&mut self, info: &TokenInfo<'_>, starts_at_zero: bool) -> Counted {
         let (total, last) = (info.total.0.as_ref().map(Numbers::of), info.last.0.as_ref().map(Numbers::of));
         let (total_before, last_before) = (self.total, self.last);
@@ -107,11 +107,11 @@ impl Totals {
     }
 }
 
-/// A billed response, held until it is known which message it became.
+/// A billed response, held until its message is known.
 pub(super) struct Billed {
     pub(super) response_id: String,
     pub(super) message_id: Option<String>,
-    /// Place of the message that it became.
+    /// Place of its message.
     pub(super) seq: i64,
     pub(super) turn: Option<i64>,
     pub(super) timestamp: Option<i64>,
@@ -130,9 +130,9 @@ pub(super) struct Billed {
     pub(super) is_first: bool,
     /// Time of the turn up to its first token. Milliseconds.
     pub(super) first_token_ms: Option<i64>,
-    /// True if it comes from running totals, which a record of the response itself outdoes.
+    /// True if it comes from running totals, which a record of the response itself supersedes.
     pub(super) is_from_totals: bool,
-    /// True if the message that it became is still to come: until about 0.60 the count stands before it.
+    /// True if its message has not come yet: until about 0.60 the count comes before it.
     pub(super) waits: bool,
 }
 

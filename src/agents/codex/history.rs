@@ -1,5 +1,5 @@
-//! `history.jsonl` and the TypeScript program's `history.json`: every prompt that was typed. Those whose session left
-//! no rollout are all that is known of it.
+//! `history.jsonl` and the TypeScript program's `history.json`: every typed prompt. If a session left no rollout,
+//! nothing but its prompts is known.
 
 use super::record::Prompt;
 use super::rollout::prompt_key;
@@ -21,7 +21,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     prompts.push(out)
 }
 
-/// The TypeScript program's history: one list, without sessions.
+/// Reads the TypeScript program's history: one list, without sessions.
 fn read_document(source: &mut Source<'_>, out: &mut Sink<'_>, prompts: &mut TypedPrompts) -> Result<(), Reject> {
     let Some(bytes) = source.document()? else {
         out.problem(1, "the document is too large to be read");

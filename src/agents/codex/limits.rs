@@ -1,4 +1,4 @@
-//! The account's limits, which Codex records with counts of tokens.
+//! The account's limits, which Codex records with token counts.
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use crate::tables::UsageRow;
 const DAY: i64 = 24 * 60;
 const SECOND: i64 = 1_000_000;
 
-/// The limits of an account at one moment.
+/// The limits of an account at one time.
 #[derive(Debug, Default)]
 pub(super) struct Limits {
     plan: Option<Rc<str>>,
@@ -26,7 +26,7 @@ struct Window {
 }
 
 impl Limits {
-    /// Sorts the windows by their length: the first one that the service names may be a month.
+    /// Sorts the windows by their length: the first one that the service names may be a month long.
     pub(super) fn of(told: &RateLimits<'_>, moment: Option<i64>) -> Self {
         let nested = |window: Option<&LimitWindow<'_>>| window.and_then(|window| Window::of(window, moment));
         let flat = |percent: Option<f64>, minutes: Option<i64>| {
@@ -44,7 +44,7 @@ impl Limits {
         }
     }
 
-    /// Adds the limits to the row of the response that they were recorded after.
+    /// Adds the limits to the row of the response before them.
     pub(super) fn fill<'r>(&'r self, row: UsageRow<'r>) -> UsageRow<'r> {
         UsageRow {
             plan: self.plan.as_deref(),

@@ -1,33 +1,33 @@
-//! Whose a line is: forks and spawned agents begin with a copy of another thread's lines, stamped with the time of the
-//! copy. Turn ids tell them apart: they and thread ids are UUIDv7, and a copied turn began before the thread did.
+//! Owner of each line. Forks and spawned agents begin with a copy of another thread's lines, stamped with the time of
+//! the copy. Turn ids distinguish them: they and thread ids are UUIDv7, and a copied turn began before the thread did.
 
 use super::record::Meta;
 use crate::agents::ids::is_uuid;
 
-/// What is known of the line at hand.
+/// Owner of the current line, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Owner {
-    /// The thread that the file is of.
+    /// The thread of the file.
     Own,
     /// Another thread.
     Copied,
-    /// A copy, or the thread's own: the file has told neither yet, or never will (0.32 to 0.99).
+    /// A copy, or the thread's own. The file has not shown it yet, or never will (0.32 to 0.99).
     Unclear,
 }
 
-/// Tells copied lines from a thread's own.
+/// Distinguishes copied lines from a thread's own.
 pub(super) struct Lineage {
-    /// When the thread began; `None` if its id holds no time. Milliseconds since 1970.
+    /// Start of the thread; `None` if its id holds no time. Milliseconds since 1970.
     began: Option<u64>,
-    /// Where the copied lines come from, as the file says.
+    /// Thread that the copied lines come from, if the file names it.
     origin: Option<String>,
     /// True if another thread's history may be in the file.
     may_copy: bool,
-    /// True if the thread goes on with another's history, in the file or not.
+    /// True if the thread continues another's history, in the file or not.
     is_fork: bool,
     /// True if its version gave all turns ids that hold their time (by 0.100).
     has_timed_turns: bool,
-    /// First line that is surely the thread's own, by its ordinal.
+    /// Ordinal of the first line that is certainly the thread's own.
     own_from: Option<i64>,
     owner: Owner,
     /// True if a turn has begun in the file, copied or own.
@@ -35,7 +35,7 @@ pub(super) struct Lineage {
 }
 
 impl Lineage {
-    /// The lineage of a thread, as its own first line records it.
+    /// Returns the lineage of a thread, as its own first line records it.
     pub(super) fn of(session: &str, meta: Option<&Meta<'_>>) -> Self {
         let own_from = meta.and_then(|meta| meta.own_from.0);
         let may_copy = meta.is_some_and(|meta| {
@@ -53,7 +53,7 @@ impl Lineage {
         Self { began, origin: None, may_copy, is_fork, has_timed_turns, own_from, owner, has_turn: false }
     }
 
-    /// Another thread's first line was copied: what follows is a copy until something says otherwise.
+    /// Takes another thread's copied first line. The following lines may be copies until a line shows otherwise.
     pub(super) fn foreign_meta(&mut self, id: &str) {
         (self.may_copy, self.is_fork) = (true, true);
         self.origin = Some(id.to_owned());
@@ -62,7 +62,7 @@ impl Lineage {
         }
     }
 
-    /// A line with its place in the thread's own history.
+    /// Takes a line's place in the thread's own history.
     pub(super) fn ordinal(&mut self, ordinal: Option<i64>) {
         if let (Some(ordinal), Some(own_from)) = (ordinal, self.own_from)
             && ordinal >= own_from
@@ -71,11 +71,11 @@ impl Lineage {
         }
     }
 
-    /// A turn begins. Returns true if this proves that all lines before it were copied, and no earlier line proved it.
+    /// Begins a turn. Returns true if it is the first proof that all lines before it were copied.
     pub(super) fn turn(&mut self, id: Option<&str>) -> bool {
         self.has_turn = true;
         let (Some(began), Some(turn)) = (self.began, id.and_then(v7_millis)) else { return false };
-        // An older program may have written own turns before, which hold no time.
+        // An older program may have written turns of the thread before, whose ids hold no time.
         let was_unclear = self.is_unclear() && self.origin.is_some() && self.has_timed_turns;
         if turn >= began {
             self.owner = Owner::Own;
@@ -85,7 +85,7 @@ impl Lineage {
         was_unclear && self.owner == Owner::Own
     }
 
-    /// A line says whose it is.
+    /// Takes a line that names its thread.
     pub(super) fn named(&mut self, is_own: bool) {
         if is_own {
             self.owner = Owner::Own;
@@ -94,24 +94,23 @@ impl Lineage {
         }
     }
 
-    /// Returns true if the line at hand is known to be another thread's.
+    /// Returns true if the current line is known to be another thread's.
     pub(super) fn is_copied(&self) -> bool {
         self.owner == Owner::Copied
     }
 
-    /// Returns true if it may be another thread's: then the other's claim goes first.
+    /// Returns true if it may be another thread's. Then the other thread's claim takes precedence.
     pub(super) fn is_unclear(&self) -> bool {
         self.owner == Owner::Unclear
     }
 
-    /// Returns true if running totals and replies at this place are what the thread began with: it goes on with
-    /// another's history, and no turn has begun. Threads whose ids tell no time are of versions that may not mark turns
-    /// (until 0.34).
+    /// Returns true if running totals and replies at this place are inherited: the thread continues another's history,
+    /// and no turn has begun. Threads whose ids hold no time are of versions that may not mark turns (until 0.34).
     pub(super) fn is_before_first_turn(&self) -> bool {
         self.is_fork && self.owner != Owner::Own && !self.has_turn && self.began.is_some()
     }
 
-    /// The thread whose first line was copied last.
+    /// Returns the thread whose first line was copied last.
     pub(super) fn origin(&self) -> Option<&str> {
         self.origin.as_deref()
     }
@@ -121,7 +120,7 @@ impl Lineage {
         self.may_copy
     }
 
-    /// The thread by which ids are qualified, so that a copy has the ids of the original.
+    /// Returns the thread that qualifies ids, so that a copy has the ids of the original.
     pub(super) fn namespace<'s>(&'s self, session: &'s str) -> &'s str {
         self.origin.as_deref().filter(|_| self.is_unclear()).unwrap_or(session)
     }
@@ -132,7 +131,7 @@ fn has_timed_turns(version: &str) -> bool {
     (numbers.next(), numbers.next()) >= (Some(0), Some(100))
 }
 
-/// The time in a UUIDv7. Milliseconds since 1970.
+/// Returns the time in a UUIDv7. Milliseconds since 1970.
 fn v7_millis(id: &str) -> Option<u64> {
     if !is_uuid(id) || id.as_bytes().get(14) != Some(&b'7') {
         return None;

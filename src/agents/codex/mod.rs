@@ -112,14 +112,14 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     if source.kind == "document" { typescript::extract(source, out) } else { rollout::extract(source, out) }
 }
 
-/// What a file in a folder of sessions is. A compressed rollout next to the plain one is a copy of the same session.
-/// The plain one overrides it; the copy counts once the plain one is deleted.
+/// Returns the kind of a file in a folder of sessions. A compressed rollout next to the plain one is a copy of the same
+/// session. The plain one overrides it; the copy counts once the plain one is deleted.
 fn session_kind(entry: &Entry) -> Option<&'static str> {
     let name = entry.name()?;
     rollout_kind(name).or_else(|| is_lines(name).then_some("transcript"))
 }
 
-/// What a file is that is named as a rollout.
+/// Returns the kind of a file with the name of a rollout.
 pub(super) fn rollout_kind(name: &str) -> Option<&'static str> {
     let stem = name.strip_prefix("rollout-")?;
     if is_lines(stem.strip_suffix(".zst").unwrap_or(stem)) {
@@ -132,7 +132,7 @@ fn is_lines(name: &str) -> bool {
     name.strip_suffix(".jsonl").is_some()
 }
 
-/// What a file next to the sessions is.
+/// Returns the kind of a file next to the sessions.
 fn companion_kind(name: &str) -> Option<&'static str> {
     match name {
         "history.jsonl" | "history.json" => Some("prompts"),
@@ -144,7 +144,7 @@ fn companion_kind(name: &str) -> Option<&'static str> {
     }
 }
 
-/// The session that a file is named after: the UUID at the end of the name, or all that follows the date.
+/// Returns the session that a file is named after: the UUID at the end of the name, or all text after the date.
 fn session_of_name(path: &Path) -> String {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let stem = name.strip_suffix(".zst").unwrap_or(name);
@@ -153,13 +153,14 @@ fn session_of_name(path: &Path) -> String {
     uuid.or_else(|| stem.strip_prefix("rollout-")?.get("YYYY-MM-DD-".len()..)).unwrap_or(stem).to_owned()
 }
 
-/// The local time in a rollout's name.
+/// Returns the local time in a rollout's name.
 fn time_of_name(path: &Path) -> Option<NaiveDateTime> {
     let rest = path.file_name()?.to_str()?.strip_prefix("rollout-")?;
     NaiveDateTime::parse_from_str(rest.get(.."YYYY-MM-DDThh-mm-ss".len())?, "%Y-%m-%dT%H-%M-%S").ok()
 }
 
-/// The id of a response: the provider's, which is unique, as it is; any other is qualified by its session.
+/// Returns the id of a response. The provider's ids are unique and stay as they are. Any other is qualified by its
+/// session.
 fn response_id(id: &str, session: &str) -> String {
     let is_unique = id.len() >= 20 || id.starts_with("resp_");
     if is_unique { id.to_owned() } else { format!("{session}#{id}") }

@@ -1,9 +1,9 @@
-//! How a call ended: what the events at its end say, else the forms of text that Codex gave results over the years.
+//! Outcomes of calls: from the events at their ends, else from the text of results, whose form changed over the years.
 
 use super::record::Structured;
 use crate::tables::Status;
 
-/// How a call ended.
+/// Outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Outcome {
     pub(super) status: Status,
@@ -13,7 +13,7 @@ pub(super) struct Outcome {
     pub(super) duration_ms: Option<i64>,
 }
 
-/// What the event at a call's end says of it.
+/// Outcome that the event at a call's end records.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct End {
     pub(super) exit_code: Option<i64>,
@@ -23,7 +23,7 @@ pub(super) struct End {
 }
 
 impl End {
-    /// What an event's `status` and `success` say.
+    /// Reads an event's `status` and `success`.
     pub(super) fn of(status: Option<&str>, success: Option<&str>) -> Self {
         let failed = success == Some("false") || status.is_some_and(|status| status.eq_ignore_ascii_case("failed"));
         let declined = status.is_some_and(|status| status.eq_ignore_ascii_case("declined"));
@@ -31,12 +31,12 @@ impl End {
     }
 }
 
-/// What the person's no looks like.
+/// Texts of a refusal by the person.
 const REJECTED: [&str; 3] = ["exec command rejected by user", "patch rejected by user", "rejected by user"];
-/// What a rule's no looks like.
+/// Texts of a refusal by a rule.
 const FORBIDDEN: [&str; 2] =
     ["rejected by user approval settings", "This action was rejected due to unacceptable risk"];
-/// What is left of a call that was stopped.
+/// Results of a call that was stopped.
 const ABORTED: [&str; 3] = ["aborted by user", "command aborted by user", "aborted"];
 /// Openings of the texts of calls that failed without an exit code.
 const FAILED: [&str; 15] = [
@@ -58,13 +58,13 @@ const FAILED: [&str; 15] = [
 ];
 
 impl Outcome {
-    /// How a call ended whose result is this text.
+    /// Returns the outcome of a call with this result.
     pub(super) fn of(output: &str, end: End) -> Self {
         let head = Head::of(output);
         let exit_code = end.exit_code.or(head.exit_code);
         let duration_ms = end.duration_ms.or(head.duration_ms);
         let failed = end.failed || head.failed || exit_code.is_some_and(|code| code != 0);
-        // A command that ended well may print what it likes: it often looks for such words.
+        // The output of a successful command may contain such words, for example if it searches for them.
         let said = if exit_code == Some(0) { None } else { said(&head.body) };
         let is_denied = matches!(said, Some(Said::Forbidden | Said::NotAsked));
         let status = match said {
@@ -78,18 +78,18 @@ impl Outcome {
         Self { status, is_denied, exit_code, duration_ms }
     }
 
-    /// How a call ended that has no text.
+    /// Returns the outcome of a call without a text.
     pub(super) fn of_end(end: End) -> Self {
         Self::of("", end)
     }
 }
 
-/// How a call ended, by its text alone.
+/// Outcome of a call by its text alone.
 enum Said {
     Status(Status),
-    /// That a rule did not allow it.
+    /// A rule did not allow the call.
     Forbidden,
-    /// That it needs an approval, for which the policy lets it ask nobody.
+    /// The call needs an approval, and the policy lets nobody be asked.
     NotAsked,
 }
 
@@ -155,7 +155,7 @@ impl<'a> Head<'a> {
         head
     }
 
-    /// Reads a line of the head; false when it is none.
+    /// Reads a line of the head. Returns false if the line is not part of the head.
     fn takes(&mut self, line: &str) -> bool {
         let after = |opening: &str| line.strip_prefix(opening);
         if let Some(code) = after("Exit code: ").or(after("Process exited with code ")) {
@@ -188,7 +188,7 @@ pub(super) fn own_output(output: &str) -> &str {
     own.unwrap_or(output)
 }
 
-/// What follows the command that 0.115 to 0.118 repeat first, over as many lines as it has.
+/// Returns the text after the command, which 0.115 to 0.118 repeat first, over one or more lines.
 fn after_command(output: &str) -> &str {
     let heads = ["\nChunk ID: ", "\nWall time: "];
     let begins = |head: &&str| memchr::memmem::find(output.as_bytes(), head.as_bytes());
@@ -196,13 +196,13 @@ fn after_command(output: &str) -> &str {
     head.and_then(|at| output.get(at + 1..)).unwrap_or(output)
 }
 
-/// The exit code that a command's failure in a sandbox names (until about 0.45).
+/// Returns the exit code that a command's failure in a sandbox names (until about 0.45).
 fn code_in_sandbox(text: &str) -> Option<i64> {
     let behind = text.strip_prefix("failed in sandbox")?.split_once("exit code: ")?.1;
     behind.split(|letter: char| letter != '-' && !letter.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// Whole milliseconds of a time in seconds.
+/// Returns the whole milliseconds of a time in seconds.
 #[expect(clippy::cast_possible_truncation, reason = "bounded by the filter before it")]
 pub(super) fn milliseconds(seconds: f64) -> Option<i64> {
     Some(seconds * 1000.0).filter(|ms| (0.0..1e15).contains(ms)).map(|ms| ms.round() as i64)

@@ -31,7 +31,7 @@ record! {
     }
     ignores ["instructions", "metadata", "phase", "end_turn", "originator", "source", "model_provider"]
 
-    /// What a thread is: the first one of a file is the file's own.
+    /// Facts of a thread; the first record of a file is the file's own.
     Meta<'a> {
         id: Text<'a> = "id",
         root: Text<'a> = "session_id",
@@ -55,17 +55,17 @@ record! {
         "context_window", "history_mode", "agent_path", "model", "forked_from_ordinal_exclusive", "selected_capability_roots",
     ]
 
-    /// Who started a thread, where that is no plain word.
+    /// Source of a thread, if it is not a plain word.
     ThreadSource<'a> {
         subagent: Raw<'a> = "subagent",
         internal: Raw<'a> = "internal",
         custom: Raw<'a> = "custom",
     }
 
-    /// What kind of subagent a thread is.
+    /// Kind of a subagent.
     Subagent<'a> { spawn: Object<Spawn<'a>> = "thread_spawn", other: Text<'a> = "other" }
 
-    /// Who spawned a thread.
+    /// Spawner of a thread.
     Spawn<'a> {
         parent: Text<'a> = "parent_thread_id",
         depth: Number = "depth",
@@ -91,10 +91,10 @@ record! {
         sandbox: Object<Sandbox<'a>> = "sandbox_policy",
     }
 
-    /// What commands may do.
+    /// Permissions of commands.
     Sandbox<'a> { kind: Text<'a> = "type" | "mode" }
 
-    /// What was said to the model, or by it.
+    /// A message to the model or from it.
     Item<'a> {
         kind: Text<'a> = "type",
         id: Text<'a> = "id",
@@ -121,7 +121,7 @@ record! {
     /// A part of a message's content.
     Part<'a> { kind: Text<'a> = "type", text: Text<'a> = "text" }
 
-    /// Something that happened.
+    /// An event.
     Event<'a> {
         kind: Text<'a> = "type",
         message: Text<'a> = "message",
@@ -164,14 +164,14 @@ record! {
         service_tier: Text<'a> = "service_tier",
     }
 
-    /// Running totals, and what the last response added.
+    /// Running totals, and the tokens of the last response.
     TokenInfo<'a> {
         total: Object<Tokens<'a>> = "total_token_usage",
         last: Object<Tokens<'a>> = "last_token_usage",
         context_window: TokenNumber = "model_context_window",
     }
 
-    /// How much of the account's limits is used. Until about 0.40, the two windows had no objects of their own.
+    /// Used parts of the account's limits. Until about 0.40, the two windows had no objects of their own.
     RateLimits<'a> {
         plan: Text<'a> = "plan_type",
         primary: Object<LimitWindow<'a>> = "primary",
@@ -201,7 +201,7 @@ record! {
     }
     ignores []
 
-    /// What one response was billed for, from 0.153 on.
+    /// Billed tokens of one response, from 0.153 on.
     UsageRecord<'a> {
         thread: Text<'a> = "thread_id",
         response: Text<'a> = "response_id",
@@ -250,7 +250,7 @@ record! {
         content: Raw<'a> = "content",
     }
 
-    /// What an MCP server answered.
+    /// Answer of an MCP server.
     McpContent<'a> { is_error: Flag = "is_error" | "isError", content: Raw<'a> = "content" }
 
     /// The fields of a call's arguments that have columns of their own.
@@ -261,7 +261,7 @@ record! {
         session: Number = "session_id",
     }
 
-    /// What a hosted web call did.
+    /// Action of a hosted web call.
     Action<'a> { kind: Text<'a> = "type" }
 
     /// The structured output of a shell call, until about 2025-10, and of a spawned agent.
@@ -272,7 +272,7 @@ record! {
         agent: Text<'a> = "agent_id" | "new_thread_id" | "agent_thread_id" | "thread_id",
     }
 
-    /// How a structured shell call ended.
+    /// Outcome of a structured shell call.
     OutputMetadata<'a> { exit_code: Number = "exit_code", seconds: Fraction = "duration_seconds" }
 
     /// One line of `history.jsonl`, or one entry of the TypeScript program's `history.json`.
@@ -290,7 +290,7 @@ record! {
     Document<'a> { session: Object<DocumentMeta<'a>> = "session", items: List<Raw<'a>> = "items" }
     ignores []
 
-    /// What a session of the TypeScript program is.
+    /// Facts of a session of the TypeScript program.
     DocumentMeta<'a> { id: Text<'a> = "id", timestamp: Moment = "timestamp" }
     ignores ["user", "version", "instructions", "model"]
 }

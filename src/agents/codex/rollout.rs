@@ -46,7 +46,7 @@ const IGNORED: [&str; 6] = [
     "configuration_update",
 ];
 
-/// Items that stood on lines of their own before there were envelopes.
+/// Items that had lines of their own before there were envelopes.
 const ITEMS: [&str; 9] = [
     "message",
     "reasoning",
@@ -66,13 +66,13 @@ pub(super) struct Rollout<'o, 'a> {
     lineage: Lineage,
     /// True if a line proved that lines before it were copied from another thread.
     has_copies: bool,
-    /// Keys of the records since then that may be another thread's.
+    /// Keys of the records so far that may be another thread's.
     unclear: Vec<u64>,
-    /// True if the file's own first line was there.
+    /// True if the file's own first line has come.
     has_meta: bool,
     /// Local time that the file is named by.
     named_time: Option<NaiveDateTime>,
-    /// Moment of lines that have none (until 0.31). Microseconds since 1970.
+    /// Time of lines without a time of their own (until 0.31). Microseconds since 1970.
     moment: Option<i64>,
     model: Option<Rc<str>>,
     provider: Option<String>,
@@ -103,16 +103,16 @@ pub(super) struct Rollout<'o, 'a> {
     awaits_first: bool,
     /// Web searches since the last billed response. Count.
     web_searches: i64,
-    /// True if counts stand before the reply that they are of; none until the turn's first count tells.
+    /// True if counts come before their reply; `None` until the turn's first count shows it.
     counts_come_first: Option<bool>,
     /// True if the turn has records of its responses, so that running totals add nothing.
     turn_has_records: bool,
     responses: KeySet,
-    /// How often names of responses were given, by the name's key. Count.
+    /// Last number given to a response name, by the name's key. Count.
     repeats: KeyMap<u64>,
-    /// Where each turn that still counts began, among the messages.
+    /// Place of the first message of each turn that still counts.
     turn_starts: Vec<usize>,
-    /// Messages handed on.
+    /// Messages emitted.
     places: usize,
     /// The last error of the turn, which its end repeats.
     error: Option<String>,
@@ -121,7 +121,7 @@ pub(super) struct Rollout<'o, 'a> {
     has_rows: bool,
 }
 
-/// A line: its number and its moment.
+/// Number and time of a line.
 #[derive(Clone, Copy)]
 pub(super) struct Spot {
     number: u64,
@@ -217,7 +217,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
         }
     }
 
-    /// A session that is one document, of which only one moment is known.
+    /// Returns a reader for a session that is one document with only one known time.
     pub(super) fn of_document(session: String, moment: Option<i64>, out: &'o mut Sink<'a>) -> Self {
         let mut rollout = Self::new(session, out);
         rollout.moment = moment;
@@ -226,7 +226,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
         rollout
     }
 
-    /// Takes an item of a document, counted from 1; none where it cannot be read.
+    /// Takes an item of a document, counted from 1; `None` if it cannot be read.
     pub(super) fn take_document_item(&mut self, number: u64, item: Option<&Item<'_>>) -> Result<(), Reject> {
         self.out.line();
         match item {
@@ -238,7 +238,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
         }
     }
 
-    /// Takes a payload of the given shape; one that has another is a counted problem.
+    /// Reads a payload of the given shape. Any other shape is reported as a problem.
     fn read<'s, T: serde::Deserialize<'s>>(
         &mut self,
         json: &'s str,
@@ -291,7 +291,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
         Ok(())
     }
 
-    /// A turn begins, or continues after its settings were repeated.
+    /// Begins a turn, or continues it after its settings were repeated.
     fn begin_turn(&mut self, id: Option<&str>) -> Result<(), Reject> {
         self.close_reply()?;
         if self.lineage.turn(id) {
@@ -309,7 +309,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
         }
     }
 
-    /// What Codex calls its fast mode is the provider's tier `priority`.
+    /// Sets the service tier. Codex's fast mode is the provider's tier `priority`.
     fn set_service_tier(&mut self, tier: Option<&str>) {
         self.service_tier = tier.map(|tier| if tier == "fast" { "priority" } else { tier }.into());
     }
@@ -337,14 +337,14 @@ impl<'o, 'a> Rollout<'o, 'a> {
         self.push(row)
     }
 
-    /// Emits what waits: the user's message that nothing was said of, and the reply.
+    /// Emits the held rows: the user's message without an event, and the reply.
     fn settle(&mut self) -> Result<(), Reject> {
         self.flush_user()?;
         self.flush_prompt()?;
         self.close_reply()
     }
 
-    /// Emits a message: its place and what all messages have are filled in here.
+    /// Emits a message, and fills in its place and the values that all messages have.
     fn push(&mut self, row: MessageRow<'_>) -> Result<(), Reject> {
         let seq = self.seq;
         self.seq += 1;
@@ -352,7 +352,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
         self.push_at(seq, parent.as_deref(), self.turn, row)
     }
 
-    /// Emits a message whose place was set before.
+    /// Emits a message with a given place.
     fn push_at(
         &mut self,
         seq: i64,
@@ -378,14 +378,14 @@ impl<'o, 'a> Rollout<'o, 'a> {
         Ok(())
     }
 
-    /// Notes a record that may be another thread's, as a later line may prove.
+    /// Notes a record that a later line may prove to be another thread's.
     fn note_unclear(&mut self, kind: Kind, id: &str, weak: bool) {
         if weak && self.lineage.origin().is_some() {
             self.unclear.push(key(self.out.agent(), kind, id));
         }
     }
 
-    /// A line proves that the unclear records before it are another thread's.
+    /// Supersedes the unclear records, which a line proved to be another thread's.
     fn drop_copies(&mut self) -> Result<(), Reject> {
         self.flush_prompt()?;
         if self.lineage.origin().is_some() {
@@ -425,7 +425,7 @@ fn copies_key(agent: &str, session: &str, first: u64) -> u64 {
     key(agent, Kind::Presence, &format!("copies from {first:016x} in {session}"))
 }
 
-/// A row with what its line says.
+/// Returns a row with the values of its line.
 fn blank(id: &str, spot: Spot) -> MessageRow<'_> {
     MessageRow {
         message_id: id,
@@ -437,7 +437,7 @@ fn blank(id: &str, spot: Spot) -> MessageRow<'_> {
     }
 }
 
-/// The item that a line without an envelope is.
+/// Returns the item of a line without an envelope.
 fn item_of<'l>(line: &Line<'l>) -> Item<'l> {
     Item {
         kind: line.kind.clone(),

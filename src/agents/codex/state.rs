@@ -1,4 +1,4 @@
-//! `state_<n>.sqlite`: an index made from the rollouts. Only names and spawns may be recorded there alone.
+//! `state_<n>.sqlite`: an index made from the rollouts. Only names and spawns may be recorded nowhere else.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,17 @@ use crate::agents::kit::store::each_row;
 use crate::extract::{NoteField, Reject, Sink, session_key};
 use crate::source::{Database, Source};
 
-/// Spawned threads that are followed up to the root at most; what goes in a circle has none.
+/// Most spawned threads to follow up to the root; a cycle has no root.
 const DEEPEST: usize = 64;
 
-/// Reads what the database records of threads.
+/// Reads the database's facts of threads.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let database = source.database()?;
     tell_threads(&database, out)?;
     tell_spawns(&database, out)
 }
 
-/// Names and titles; a title that only repeats the first prompt is none.
+/// Reads names and titles. Ignores a title that only repeats the first prompt.
 fn tell_threads(database: &Database, out: &mut Sink<'_>) -> Result<(), Reject> {
     let columns = ["id", "name", "title", "first_user_message", "preview"];
     each_row(database, "threads", &columns, "ORDER BY rowid", |row| {

@@ -1,11 +1,11 @@
-//! Titles of threads, which have a file of their own: `session_index.jsonl`.
+//! Titles of threads, in a separate file: `session_index.jsonl`.
 
 use super::record::Named;
 use crate::extract::{NoteField, Reject, Sink, session_key};
 use crate::source::Source;
 use crate::source::jsonl::each_record;
 
-/// Reads `session_index.jsonl`: of several names of a thread the last counts.
+/// Reads `session_index.jsonl`. The last of several names of a thread counts.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     each_record::<Named<'static>>(source, out, |named, number, out| {
         out.unknown_fields("session_index field ", &named.unknown);

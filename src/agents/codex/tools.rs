@@ -1,4 +1,4 @@
-//! Tools: what kind each is, and what a call's arguments say.
+//! Tools: the category of each, and the arguments of a call.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use crate::agents::mcp;
 use crate::agents::patch::file_of_patch;
 use crate::tables::Category;
 
-/// The `category` of a tool.
+/// Returns the `category` of a tool.
 pub(super) fn category(name: &str) -> Category {
     match name {
         "shell" | "shell_command" | "local_shell" | "exec_command" | "write_stdin" | "unified_exec"
@@ -27,7 +27,7 @@ pub(super) fn category(name: &str) -> Category {
     }
 }
 
-/// A tool's name with its namespace.
+/// Returns a tool's name with its namespace.
 pub(super) fn full_name<'a>(namespace: Option<&str>, name: &'a str) -> Cow<'a, str> {
     match namespace {
         None => Cow::Borrowed(name),
@@ -37,7 +37,7 @@ pub(super) fn full_name<'a>(namespace: Option<&str>, name: &'a str) -> Cow<'a, s
     }
 }
 
-/// What a call asks for.
+/// Request of a call.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Request {
     /// Arguments as JSON.
@@ -47,7 +47,7 @@ pub(super) struct Request {
 }
 
 impl Request {
-    /// Reads arguments: JSON inside a text, a text that is none (a patch, a script), or JSON itself.
+    /// Reads arguments: JSON within a text, another text (a patch, a script), or JSON itself.
     pub(super) fn of(category: Category, json: Option<&str>) -> Self {
         let Some(json) = json else { return Self::default() };
         let text = string_of(json);
@@ -69,7 +69,7 @@ fn is_json(text: &str) -> bool {
     text.trim_start().starts_with(['{', '[']) && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }
 
-/// A command as it would be typed: of `["bash", "-lc", "ls"]` the last, of other lists the words.
+/// Returns a command as one would type it: the last word of `["bash", "-lc", "ls"]`, all words of other lists.
 pub(super) fn command_line(json: Option<&str>) -> Option<String> {
     let json = json?;
     if json.starts_with('"') {
@@ -85,7 +85,7 @@ pub(super) fn command_line(json: Option<&str>) -> Option<String> {
     }
 }
 
-/// The first key of a JSON object: of the changes that a patch made, the first file.
+/// Returns the first key of a JSON object: for the changes of a patch, the first file.
 pub(super) fn first_key(json: Option<&str>) -> Option<String> {
     let changes: std::collections::BTreeMap<String, &serde_json::value::RawValue> = serde_json::from_str(json?).ok()?;
     changes.into_keys().next()

@@ -1,4 +1,4 @@
-//! User messages: what the person typed, and what the program says in the person's name.
+//! User messages: those that the person typed, and those that the program wrote in the person's name.
 
 /// Openings of user messages that the program writes.
 const INJECTED: [&str; 21] = [
@@ -34,19 +34,19 @@ pub(super) fn is_injected(text: &str) -> bool {
     INJECTED.iter().any(|opening| text.starts_with(opening))
 }
 
-/// The part of a prompt that the person typed; editors put their context before it.
+/// Returns the part of a prompt that the person typed; editors put their context before it.
 pub(super) fn typed_part(text: &str) -> &str {
     text.rsplit_once(REQUEST).map_or(text, |(_, typed)| typed.trim())
 }
 
-/// Returns true if the program says of a user message that the person typed it. The message may have marks of images
+/// Returns true if the announced text shows that the person typed a user message. The message may have marks of images
 /// around it.
 pub(super) fn is_announced(message: &str, announced: &str) -> bool {
     let announced = announced.trim();
     message.trim() == announced || (!announced.is_empty() && !is_injected(message) && message.contains(announced))
 }
 
-/// The folder that an `<environment_context>` names: in a tag, or in words (until about 0.20).
+/// Returns the folder that an `<environment_context>` names: in a tag, or in words (until about 0.20).
 pub(super) fn folder_of(context: &str) -> Option<&str> {
     let tagged = || context.split_once("<cwd>").and_then(|(_, rest)| rest.split_once("</cwd>")).map(|(cwd, _)| cwd);
     let worded = || context.split_once("Current working directory: ").and_then(|(_, rest)| rest.lines().next());

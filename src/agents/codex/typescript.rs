@@ -1,11 +1,11 @@
-//! Sessions of the TypeScript program (April to August 2025): one document each, written anew at every save.
+//! Sessions of the TypeScript program (April to August 2025): one document each, rewritten at every save.
 
 use super::record::{Document, Item};
 use super::rollout::Rollout;
 use crate::extract::{Reject, Sink};
 use crate::source::{Source, repair};
 
-/// Reads a session. Nothing in it is dated but its last save.
+/// Reads a session. Only its last save has a time.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let Some(bytes) = source.document()? else {
         out.problem(1, "the document is too large to be read");

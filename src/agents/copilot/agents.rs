@@ -1,4 +1,4 @@
-//! The conversations of one file: the main one, and those of the subagents, each a session of its own.
+//! The conversations of one file: the main one and those of the subagents. Each is a session of its own.
 
 use std::rc::Rc;
 
@@ -20,11 +20,11 @@ pub(super) struct Settings {
 #[derive(Default)]
 pub(super) struct Thread {
     pub(super) session: String,
-    /// The session that started it; none for the main one.
+    /// The session that started it; `None` for the main one.
     parent: Option<String>,
     title: Option<String>,
     agent_type: Option<String>,
-    /// The id that envelopes give it; none as long as only the call that started it is known.
+    /// Its id in envelopes; `None` while only the call that started it is known.
     agent: Option<String>,
     /// The call that started it.
     call: Option<String>,
@@ -36,7 +36,7 @@ pub(super) struct Thread {
     pub(super) branch: Option<String>,
     /// The message before the next one.
     pub(super) last_message: Option<String>,
-    /// The message that further chunks may continue.
+    /// The reply that further chunks may continue.
     pub(super) reply: Option<super::messages::Reply>,
     first_moment: Option<i64>,
     pub(super) has_rows: bool,
@@ -56,8 +56,8 @@ impl Thread {
 }
 
 impl Transcript<'_, '_> {
-    /// The conversation of an event: the subagent that its envelope names, or (older) the call that started one; else
-    /// the main one.
+    /// Returns the conversation of an event: that of the subagent which its envelope names, or (older) of the call that
+    /// started one; else the main one.
     pub(super) fn thread_of(&mut self, agent: Option<&str>, parent_call: Option<&str>) -> usize {
         let Some(name) = agent.or(parent_call) else { return 0 };
         if let Some(thread) = self.thread_names.get(name) {
@@ -78,7 +78,7 @@ impl Transcript<'_, '_> {
         thread
     }
 
-    /// The subagent that a call started, as long as nothing told its own id.
+    /// Returns the subagent that a call started, while its own id is unknown.
     fn unnamed_thread_of(&self, call: Option<&str>) -> Option<usize> {
         let thread = *self.thread_names.get(call?)?;
         self.threads.get(thread).filter(|known| known.agent.is_none()).map(|_| thread)
@@ -91,7 +91,7 @@ impl Transcript<'_, '_> {
         }
     }
 
-    /// Gives the rows that follow to a conversation.
+    /// Assigns the rows that follow to a conversation.
     pub(super) fn turn_to(&mut self, thread: usize) {
         let name = self.threads.get(thread).filter(|_| thread > 0).map_or("", |thread| thread.session.as_str());
         self.out.turn_to(name);

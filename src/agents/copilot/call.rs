@@ -1,10 +1,10 @@
-//! One model call as billed, from whichever record.
+//! One model call as billed, from any kind of record.
 
 use super::agents::Settings;
 use super::metrics::Numbers;
 use crate::tables::{UsageGrain, UsageRow};
 
-/// A unit costs a cent.
+/// A credit costs a cent.
 const CREDITS_PER_DOLLAR: f64 = 100.0;
 
 /// One model call, or the total of several.
@@ -29,7 +29,7 @@ pub(super) struct Call {
     pub(super) is_partial: bool,
     pub(super) grain: UsageGrain,
     pub(super) weak: bool,
-    /// True if the provider's own id of the call is known, by which a record and a reply of it can be joined.
+    /// True if the provider's own id of the call is known, which joins its record and its reply.
     pub(super) is_named: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Tool calls: what asks for them, what starts them and what ends them are one call.
+//! Tool calls: joins the events of request, start and end of each.
 
 use super::AGENT;
 use super::record::{Arguments, ToolComplete, ToolRequest, ToolStart};
@@ -28,12 +28,12 @@ struct PendingCall {
     requested_at: Option<i64>,
     started_at: Option<i64>,
     asked_at: Option<i64>,
-    /// How long it waited for permission. Microseconds.
+    /// Time that it waited for permission. Microseconds.
     waited: i64,
-    /// What the answer to the request for permission makes of it.
+    /// Status by the answer to the request for permission.
     decision: Option<Status>,
     is_interrupted: bool,
-    /// As recorded at the subagent's end. Milliseconds.
+    /// Duration as recorded at the subagent's end. Milliseconds.
     duration_ms: Option<i64>,
     line: i64,
 }
@@ -43,7 +43,7 @@ struct PendingCall {
 pub(super) struct Calls {
     open: KeyMap<PendingCall>,
     answered: KeySet,
-    /// The own ids of calls that events name by others.
+    /// Own ids of calls that events name by other ids.
     ids: KeyMap<String>,
 }
 
@@ -56,13 +56,13 @@ impl Calls {
         self.open.get_mut(&call_key(id))
     }
 
-    /// The key of a call's row, by the id that events name it by.
+    /// Returns the key of a call's row, by the id that events use.
     pub(super) fn row_key(&self, id: &str) -> u64 {
         let key = call_key(id);
         self.ids.get(&key).map_or(key, |own| call_key(own))
     }
 
-    /// The conversation that an open call was made in.
+    /// Returns the conversation of an open call.
     pub(super) fn thread_of(&self, id: &str) -> Option<usize> {
         self.open.get(&call_key(id)).map(|call| call.thread)
     }
@@ -80,7 +80,7 @@ impl Calls {
         }
     }
 
-    /// Notes what was answered.
+    /// Notes the answer to a request for permission.
     pub(super) fn decide(&mut self, id: &str, answer: &str, at: Option<i64>) {
         if let Some(call) = self.get_mut(id) {
             call.decision = tools::decided(answer);
@@ -90,7 +90,7 @@ impl Calls {
         }
     }
 
-    /// Notes that the person stopped whatever ran.
+    /// Notes that the person stopped all running calls.
     pub(super) fn interrupt_all(&mut self) {
         self.open.values_mut().for_each(|call| call.is_interrupted = true);
     }
@@ -137,15 +137,15 @@ impl PendingCall {
         }
     }
 
-    /// Time between start and end without the wait for permission; what a subagent's end tells goes before.
-    /// Milliseconds.
+    /// Returns the time from start to end without the wait for permission. A subagent's recorded duration takes
+    /// precedence. Milliseconds.
     fn duration_until(&self, ended: Option<i64>) -> Option<i64> {
         let taken = || Some((ended? - self.started_at? - self.waited).max(0) / 1000);
         self.duration_ms.or_else(taken)
     }
 }
 
-/// Arguments as an object; some versions wrote it as a text.
+/// Returns arguments as an object; some versions wrote it as a text.
 pub(super) fn object_of(json: &str) -> String {
     let text =
         json.starts_with('"').then(|| serde_json::from_str::<String>(&without_lone_surrogates(json)).ok()).flatten();
@@ -176,7 +176,7 @@ impl Transcript<'_, '_> {
 
     fn new_call(&mut self, thread: usize, spot: &Spot<'_>, id: &str) -> PendingCall {
         let key = call_key(id);
-        // Some models' servers number the calls of each session, or of each response, anew. Forks keep the events' ids.
+        // Some models' servers restart the numbers of calls in each session or response. Forks keep the events' ids.
         let own = match self.calls.answered.contains(&key) {
             true => format!("{id}@{}", spot.id),
             false => ids::qualified(spot.id, id).into_owned(),
@@ -250,7 +250,7 @@ impl Transcript<'_, '_> {
         self.out.tool_call(row, false)
     }
 
-    /// Emits the calls that nothing ended, in order.
+    /// Emits the calls that have no end, in order.
     pub(super) fn push_open_calls(&mut self) -> Result<(), Reject> {
         let mut open: Vec<PendingCall> = std::mem::take(&mut self.calls.open).into_values().collect();
         open.sort_by_key(|call| (call.thread, call.seq));

@@ -1,6 +1,7 @@
-//! What was billed. The agent tells it in several grains, none of them always: a record for each model call (current
+//! Billed usage. The agent records it in several grains, none of them always: a record for each model call (current
 //! versions), rows of the central database, totals at the end of a process, and the output of each reply. Every grain
-//! becomes rows; the coarser give way by claims, so that no two of them count the same tokens, whatever is read first.
+//! becomes rows. By claims, finer rows supersede coarser ones, so that the same tokens count once, in any order of
+//! reading.
 
 use std::collections::BTreeMap;
 
@@ -14,18 +15,18 @@ use crate::extract::{KeyMap, KeySet, Kind, Reject, key};
 use crate::source::records::{Object, TokenNumber};
 use crate::tables::UsageGrain;
 
-/// The calls of one process: from a start or resume to the shutdown, or to whatever ended it without one.
+/// The calls of one process: from a start or resume to its end, with or without a shutdown.
 #[derive(Default)]
 struct Leg {
     began: Option<i64>,
     last: Option<i64>,
     recorded: Vec<Call>,
-    /// What only the replies record.
+    /// Calls that only replies record.
     replies: Vec<Call>,
     places: KeyMap<usize>,
     compactions: Vec<Call>,
     has_compaction_record: bool,
-    /// Replies and compactions whose cost the last checkpoint has told.
+    /// Numbers of replies and compactions whose cost the last checkpoint includes.
     priced: [usize; 2],
 }
 
@@ -35,22 +36,22 @@ pub(super) struct Ledger {
     leg: Option<Leg>,
     pub(super) version: Option<[u32; 3]>,
     last: Option<i64>,
-    /// When the first process that recorded its calls began; 0 where that is not told.
+    /// Start of the first process that recorded its calls; 0 if it is not recorded.
     pub(super) recorded_since: Option<i64>,
-    /// True if the program keeps what was billed over all processes.
+    /// True if the program keeps the billed amount over all processes.
     pub(super) has_checkpoint: bool,
-    /// What was billed for the session by the last checkpoint or shutdown that says so.
+    /// Amount billed for the session, by the last checkpoint or shutdown that records it.
     billed: f64,
     record_ids: KeySet,
-    /// Output tokens of replies since the last shutdown, by model. A model that any reply named stays, with 0.
+    /// Output tokens of replies since the last shutdown, by model. Models named by earlier replies stay, with 0.
     pub(super) output_since_shutdown: BTreeMap<String, i64>,
-    /// What the last shutdown said of each model.
+    /// Counters of each model in the last shutdown.
     pub(super) previous: BTreeMap<String, Counters>,
-    /// What it said that all models cost together.
+    /// Cost of all models together in the last shutdown.
     pub(super) previous_nano: Option<f64>,
-    /// What rows tell of each model: records, and totals of shutdowns.
+    /// Counters of each model in the rows: records, and totals of shutdowns.
     told: BTreeMap<String, Counters>,
-    /// Replies that no shutdown or record told of yet, in order.
+    /// Replies that no shutdown or record covers yet, in order.
     untold: Vec<Untold>,
     /// Keys of missing records: of replies in processes that recorded other calls.
     unrecorded: Vec<Finer>,
@@ -58,7 +59,7 @@ pub(super) struct Ledger {
     pushed: KeySet,
 }
 
-/// A reply of which nothing but itself tells.
+/// A reply that no shutdown or record covers.
 struct Untold {
     response: String,
     model: Option<String>,
@@ -66,11 +67,11 @@ struct Untold {
     cost: Option<f64>,
 }
 
-/// What a shutdown has to know of the process that it ends.
+/// Facts about a process that the shutdown at its end needs.
 #[derive(Default)]
 struct LastLeg {
     has_records: bool,
-    /// Replies of which only themselves tell.
+    /// Number of replies that no record covers.
     untold: usize,
     compactions: Vec<String>,
     /// Settings of its calls, if all have the same.
@@ -78,10 +79,9 @@ struct LastLeg {
 }
 
 impl Ledger {
-    /// The replies that a shutdown counts: all of its own process, which are the last, whatever model they name; of
-    /// those before, as many as its output tokens are enough for. It does not know of those before a crash, nor (from
-    /// 1.0.78 on) of those before a compaction; what checkpoints say that these cost is taken out of what it says of
-    /// all processes.
+    /// Returns the replies that a shutdown counts: all of its own process, which are the last, for any model; of those
+    /// before, as many as its output tokens cover. It does not include replies before a crash, nor (from 1.0.78 on)
+    /// before a compaction. The cost of these by checkpoints is subtracted from the shutdown's cost of all processes.
     fn told_by(&mut self, totals: &mut [Total], own: usize) -> Vec<String> {
         let output = |total: &Total| total.numbers().output.unwrap_or(0);
         let mut left: BTreeMap<&str, i64> = totals.iter().map(|total| (total.model.as_str(), output(total))).collect();
@@ -129,7 +129,7 @@ impl Ledger {
         }
     }
 
-    /// A process begins.
+    /// Begins a process.
     pub(super) fn begin(&mut self, at: Option<i64>, version: Option<&str>) {
         self.version = version.and_then(metrics::version).or(self.version);
         self.open().began = at;
@@ -140,11 +140,11 @@ impl Ledger {
         self.told.entry(model).or_default().add(&Counters::of_call(call));
     }
 
-    /// What a shutdown tells of each model beyond what rows tell: calls of which the record is missing.
+    /// Returns the counters of each model in a shutdown beyond those of the rows: calls whose record is missing.
     fn rest(&self, shutdown: &Shutdown<'_>) -> Option<Vec<Total>> {
         let all = metrics::of_shutdown(shutdown);
         let sum = |counters: &BTreeMap<String, Counters>| counters.values().map(Counters::total).sum::<i64>();
-        // The same calls under another name of their model are not missing.
+        // The same calls under another name of their model do not count as missing.
         let is_more = sum(&all) > sum(&self.told);
         let rest = all.into_iter().filter_map(|(model, now)| {
             let counters = self.told.get(&model).map_or(now, |told| now.beyond(told));
@@ -163,7 +163,7 @@ impl Ledger {
         self.leg.get_or_insert_with(|| Leg { began: last, last, ..Leg::default() })
     }
 
-    /// Adds what a chunk of a reply tells: the most of its chunks counts.
+    /// Adds the output that a chunk of a reply records. The highest of its chunks counts.
     pub(super) fn note_reply(&mut self, call: &Call, message_id: &str, output: TokenNumber) {
         let output = output.0.filter(|output| *output > 0);
         let leg = self.open();
@@ -196,8 +196,8 @@ impl Ledger {
         self.open().compactions.push(Call { model, numbers, cost, duration_ms, request, ..call });
     }
 
-    /// What was billed for the session so far: what was added since the last time is the cost of the replies since
-    /// then, by their output. Where the calls are recorded, the records tell it.
+    /// Takes the amount billed for the session so far. The increase since the last checkpoint is the cost of the
+    /// replies since then, shared by output. If the calls are recorded, their records have the cost.
     pub(super) fn note_checkpoint(&mut self, nano: Option<f64>) {
         self.has_checkpoint = true;
         let Some(nano) = nano else { return };
@@ -213,7 +213,7 @@ impl Ledger {
         self.billed = nano;
     }
 
-    /// Adds the record of a call, unless it is there already.
+    /// Adds the record of a call, unless it was added already.
     fn note_record(&mut self, call: Call, is_compaction: bool) {
         if !self.record_ids.insert(key(AGENT, Kind::Response, &call.response)) {
             return;
@@ -227,7 +227,7 @@ impl Ledger {
     }
 }
 
-/// Gives replies their shares of what they cost together. USD.
+/// Divides a common cost among replies by their output. USD.
 fn share(replies: &mut [Call], cost: f64) {
     let output = |reply: &Call| reply.numbers.output.unwrap_or(0) as f64;
     let all: f64 = replies.iter().map(output).sum();
@@ -238,8 +238,8 @@ fn share(replies: &mut [Call], cost: f64) {
     }
 }
 
-/// Key of the fact that the same tokens are recorded in finer grain, and the moment since which it has to be present:
-/// see [`crate::extract::Sink::yields_to`].
+/// Key of the fact that the same tokens are recorded in finer grain, and the time since which it must be present: see
+/// [`crate::extract::Sink::yields_to`].
 type Finer = (u64, Option<i64>);
 
 /// Returns the settings of calls, if all of them have the same.
@@ -253,23 +253,24 @@ fn cost_of(billed: &Object<Billed<'_>>, at: Option<i64>) -> Option<f64> {
     dollars(billed.0.as_ref().and_then(|billed| billed.nano.0), at)
 }
 
-/// Key of the fact that a record or a shutdown tells of what a reply or a compaction tells by itself.
+/// Returns the key of the fact that a record or a shutdown covers the usage that a reply or a compaction records
+/// itself.
 fn told_key(response: &str) -> u64 {
     key(AGENT, Kind::Presence, &format!("told:{response}"))
 }
 
-/// Key of the fact that there is a record of a reply's own call.
+/// Returns the key of the fact that a reply's own call has a record.
 fn record_key(response: &str) -> u64 {
     key(AGENT, Kind::Presence, &format!("record:{response}"))
 }
 
-/// Caches that live longer than this are the long ones. Seconds.
+/// Longest life of a short cache. Seconds.
 const SHORT_CACHE: i64 = 300;
 
-/// From here on shutdowns may count compactions.
+/// First version whose shutdowns may count compactions.
 const COUNTS_COMPACTIONS: [u32; 3] = [1, 0, 73];
 
-/// From here on a compaction sets the counters of a shutdown back.
+/// First version in which a compaction resets the counters of a shutdown.
 const COMPACTION_RESETS: [u32; 3] = [1, 0, 78];
 
 impl Transcript<'_, '_> {
@@ -301,7 +302,7 @@ impl Transcript<'_, '_> {
         self.ledger.note_record(call, is_compaction);
     }
 
-    /// Emits what a process recorded, when it has ended.
+    /// Emits the records of a process that has ended.
     pub(super) fn close_leg(&mut self) -> Result<(), Reject> {
         let Some(leg) = self.ledger.leg.take() else { return Ok(()) };
         let Leg { last, recorded, replies, places, compactions, has_compaction_record, .. } = leg;
@@ -316,7 +317,7 @@ impl Transcript<'_, '_> {
                 call.message_id.clone_from(&reply.message_id);
                 (call.seq, call.turn) = (reply.seq, reply.turn);
             }
-            // Should the record go, the reply alone must not take its place.
+            // If the record is dropped later, the reply alone must not replace it.
             if self.push_call(&call, None)? && joined.contains(&response) {
                 self.out.claim(record_key(&call.response), false);
             }
@@ -333,7 +334,7 @@ impl Transcript<'_, '_> {
             if has_records {
                 self.ledger.unrecorded.push((record_key(&call.response), None));
             }
-            // The record of a named call is the one of that name; without it, the record is lost, or yet to come.
+            // The record of a named call has the same name; if it is missing, it is lost or has not come yet.
             if has_records && !(are_records_named && call.is_named) {
                 self.claim_told(&call.response);
             } else {
@@ -360,13 +361,13 @@ impl Transcript<'_, '_> {
         self.out.claim(told_key(response), false);
     }
 
-    /// The database, to which what ended at a moment gives way; not once the calls are recorded here, to which the
-    /// database gives way itself.
+    /// Returns the key of the database, which supersedes usage that ended at a time. `None` once the calls are recorded
+    /// here, because these supersede the database.
     fn stored(&self, ended: Option<i64>) -> Option<Finer> {
         self.ledger.recorded_since.is_none().then(|| (stored_key(&self.session), ended))
     }
 
-    /// Adds a row that gives way to each of the keys; tells whether it did.
+    /// Adds a row that each of the keys supersedes. Returns true if the row was added.
     fn push_call(&mut self, call: &Call, finer: impl IntoIterator<Item = Finer>) -> Result<bool, Reject> {
         if call.numbers.is_zero() || !self.ledger.pushed.insert(key(AGENT, Kind::Response, &call.response)) {
             return Ok(false);

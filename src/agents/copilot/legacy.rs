@@ -1,5 +1,5 @@
-//! `history-session-state/session_*.json`: the chats of the oldest versions, one document each. The program imports
-//! them into events later, under the same ids; then the events are all that counts.
+//! `history-session-state/session_*.json`: the chats of the oldest versions, one document each. The program later
+//! imports them into events with the same ids; then only the events count.
 
 use std::collections::HashMap;
 
@@ -36,14 +36,14 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     Reader { session, chat: &chat, told, out, prints, seq: 0, turn: None, shown: 0, last: None }.read()
 }
 
-/// What other parts of the chat tell of messages and calls.
+/// Facts about messages and calls from other parts of the chat.
 #[derive(Default)]
 struct Told<'c> {
-    /// Places in the timeline of each text, in order, with their moments.
+    /// Places in the timeline of each text, in order, with their times.
     shown: HashMap<&'c str, Vec<(usize, Option<i64>)>>,
     /// Results by call.
     results: HashMap<&'c str, &'c str>,
-    /// The first entry that says that a call ended.
+    /// The first entry for the end of each call.
     ended: HashMap<&'c str, &'c LegacyEntry<'c>>,
 }
 
@@ -80,7 +80,7 @@ struct Reader<'c, 'o, 'a> {
     prints: Prints,
     seq: i64,
     turn: Option<i64>,
-    /// Entries of the timeline that were passed.
+    /// Number of entries of the timeline that were passed.
     shown: usize,
     last: Option<String>,
 }
@@ -134,7 +134,7 @@ impl<'c> Reader<'c, '_, '_> {
         Ok(())
     }
 
-    /// When a text was shown; the entries are in the order of the messages.
+    /// Returns the time at which a text was shown. The entries are in the order of the messages.
     fn moment_of(&mut self, text: Option<&str>) -> Option<i64> {
         let places = self.told.shown.get(text?)?;
         let (place, moment) = *places.get(places.partition_point(|(place, _)| *place < self.shown))?;

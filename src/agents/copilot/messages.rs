@@ -1,4 +1,4 @@
-//! What is said: prompts, replies, notices, compactions, permissions.
+//! Messages: prompts, replies, notices, compactions, permissions.
 
 use super::call::Call;
 use super::record::{AssistantMessage, Compaction, Notice, Permission, UserMessage};
@@ -26,7 +26,7 @@ pub(super) struct Asked {
     call: Option<String>,
 }
 
-/// How texts begin that the program puts into the person's mouth.
+/// Beginnings of texts that the program writes in the person's name.
 const INJECTED: [&str; 4] = ["<skill-context", "<reminder>", "<system_notification>", "<system_reminder>"];
 
 impl Transcript<'_, '_> {
@@ -113,7 +113,7 @@ impl Transcript<'_, '_> {
         });
     }
 
-    /// Emits the reply that nothing will be added to.
+    /// Emits the complete reply.
     pub(super) fn close_reply(&mut self, thread: usize) -> Result<(), Reject> {
         self.turn_to(thread);
         let is_sidechain = thread > 0;
@@ -142,7 +142,7 @@ impl Transcript<'_, '_> {
         Ok(())
     }
 
-    /// Adds a message of one event, described as what differs from a notice of the program.
+    /// Adds a message of one event. `describe` sets the values that differ from those of a notice of the program.
     fn push<'r>(
         &mut self,
         thread: usize,
@@ -241,7 +241,7 @@ impl Transcript<'_, '_> {
         })
     }
 
-    /// A model call that an event reports.
+    /// Returns a model call that an event reports.
     pub(super) fn call_at(&self, thread: usize, spot: &Spot<'_>, response: &str) -> Call {
         let (seq, turn) = self.threads.get(thread).map(|thread| (thread.seq, thread.turn)).unwrap_or_default();
         Call { seq, turn, timestamp: spot.timestamp, line: spot.line, ..Call::new(thread, response) }

@@ -1,5 +1,5 @@
-//! Token counts, and what shutdowns say of them. Until 1.0.67 each process counted for itself; from about 1.0.80 on the
-//! counts go on over resumes.
+//! Token counts, and those of shutdowns. Until 1.0.67 each process counted for itself; from about 1.0.80 on, the counts
+//! continue over resumes.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::record::{Metric, Shutdown};
 use crate::source::records::{Object, Raw, TokenNumber};
 use crate::source::repair;
 
-/// Tokens as the tables have them: the input without what was read from or written to a cache.
+/// Tokens as the tables have them: the input excludes cache reads and writes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Numbers {
     pub(super) input: Option<i64>,
@@ -21,7 +21,7 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// Tokens as the agent counts them: the input includes both caches, the output the reasoning.
+    /// Converts the agent's counts, in which the input includes both caches, and the output includes the reasoning.
     pub(super) fn of(
         input: TokenNumber,
         read: TokenNumber,
@@ -37,7 +37,7 @@ impl Numbers {
     }
 }
 
-/// What a shutdown says of one model: input, output, cache reads, cache writes, reasoning; and the cost.
+/// Counters of one model in a shutdown: input, output, cache reads, cache writes, reasoning; and the cost.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Counters {
     tokens: [Option<i64>; 5],
@@ -66,13 +66,13 @@ impl Counters {
         self.nano = Some(self.nano.unwrap_or(0.0) + more.nano.unwrap_or(f64::NAN));
     }
 
-    /// Input and output.
+    /// Returns the sum of input and output.
     pub(super) fn total(&self) -> i64 {
         let [input, output, ..] = self.tokens;
         input.unwrap_or(0).saturating_add(output.unwrap_or(0))
     }
 
-    /// What it counts beyond others; the cost only where that of all of these is known.
+    /// Returns the counts in excess of others, and the cost in excess only if both costs are known.
     pub(super) fn beyond(&self, others: &Self) -> Self {
         let rest = self.minus(others);
         let nano = self.nano.zip(others.nano).map(|(now, then)| now - then).filter(|nano| *nano > 0.0);
@@ -112,7 +112,7 @@ impl Counters {
     }
 }
 
-/// What one model was used for by the processes that a shutdown tells of, and by no earlier one.
+/// Usage of one model by the processes that a shutdown covers and no earlier one did.
 pub(super) struct Total {
     pub(super) model: String,
     pub(super) counters: Counters,
@@ -124,20 +124,20 @@ impl Total {
     }
 }
 
-/// The version's numbers.
+/// Returns the version's numbers.
 pub(super) fn version(text: &str) -> Option<[u32; 3]> {
     let mut parts = text.split(['.', '-', '+']).map(|part| part.parse().ok());
     Some([parts.next()??, parts.next()??, parts.next()??])
 }
 
-/// Since then an AI unit is a cent; before, requests were counted. 2026-06-01, microseconds since 1970.
+/// Time since which an AI unit costs a cent; before, requests were counted. 2026-06-01, microseconds since 1970.
 pub(super) const UNITS_HAVE_A_PRICE: i64 = 1_780_272_000_000_000;
 
 const LAST_FOR_ITSELF: [u32; 3] = [1, 0, 67];
 const FIRST_GOING_ON: [u32; 3] = [1, 0, 80];
 
 impl Ledger {
-    /// What a shutdown adds to those before it, by model.
+    /// Returns the usage that a shutdown adds to those before it, by model.
     pub(super) fn totals(&mut self, shutdown: &Shutdown<'_>) -> Vec<Total> {
         let snapshot = shutdown.snapshot.0.as_ref().filter(|_| counters(&shutdown.metrics).is_empty());
         let metrics = of_shutdown(shutdown);
@@ -147,7 +147,7 @@ impl Ledger {
             let earlier = self.previous.insert(model.clone(), now);
             let goes_on = earlier
                 .filter(|then| now.goes_on_from(then) && (snapshot.is_some() || self.counts_go_on(&model, &now, then)));
-            // From the first checkpoint on the cost goes on over resumes, while the tokens may still begin anew.
+            // From the first checkpoint on, the cost continues over resumes, while the tokens may still restart.
             let cost_goes_on = goes_on.is_some() || self.has_checkpoint;
             all_go_on |= goes_on.is_some();
             let nano = now.nano.map(|nano| added(nano, earlier.filter(|_| cost_goes_on).and_then(|then| then.nano)));
@@ -158,7 +158,7 @@ impl Ledger {
         }
         let earlier = self.previous_nano;
         self.previous_nano = shutdown.nano.0.or(earlier);
-        // What several models cost together does not say what each did.
+        // The common cost of several models does not show the cost of each.
         if let [only] = totals.as_mut_slice()
             && only.counters.nano.is_none()
         {
@@ -167,8 +167,8 @@ impl Ledger {
         totals
     }
 
-    /// Returns true if counts that have not fallen go on from the shutdown before, by what the replies say they should
-    /// be.
+    /// Returns true if counts that have not fallen continue those of the previous shutdown, judged by the output of
+    /// replies.
     fn counts_go_on(&self, model: &str, now: &Counters, earlier: &Counters) -> bool {
         if let Some(said) = self.output_since_shutdown.get(model) {
             let alone = now.output().abs_diff(*said);
@@ -181,25 +181,25 @@ impl Ledger {
             Some(version) if version >= FIRST_GOING_ON => true,
             Some(version) if version <= LAST_FOR_ITSELF => false,
             Some(_) => self.has_checkpoint,
-            // The log lost its start. Counts of separate processes rarely grow in every kind.
+            // The log lost its start. Counts of separate processes rarely grow in all kinds of tokens.
             None => true,
         }
     }
 }
 
-/// What a sum that goes on has grown by; one that has fallen began anew.
+/// Returns the increase of a running sum. A sum that has fallen has restarted.
 fn added(now: f64, earlier: Option<f64>) -> f64 {
     earlier.filter(|earlier| *earlier <= now).map_or(now, |earlier| now - earlier)
 }
 
-/// What a shutdown says of each model.
+/// Returns the counters of each model in a shutdown.
 pub(super) fn of_shutdown(shutdown: &Shutdown<'_>) -> BTreeMap<String, Counters> {
     let own = counters(&shutdown.metrics);
     let snapshot = shutdown.snapshot.0.as_ref().filter(|_| own.is_empty());
     snapshot.map_or(own, |snapshot| counters(&snapshot.metrics))
 }
 
-/// The models of a shutdown, in the order of their names.
+/// Returns the counters of a shutdown's models, in the order of their names.
 fn counters(metrics: &Raw<'_>) -> BTreeMap<String, Counters> {
     let json = repair(metrics.json().unwrap_or("{}").as_bytes());
     let metrics: BTreeMap<String, Object<Metric<'_>>> = serde_json::from_str(&json).unwrap_or_default();

@@ -59,7 +59,7 @@ impl Agent for CopilotCli {
     }
 
     fn discover(&self, places: &Places, found: &mut Found) {
-        // Newer versions leave links where older ones wrote: what two paths lead to is one.
+        // Newer versions leave links in the old places, so two paths may lead to one file.
         let mut seen = HashSet::new();
         let mut is_new = |path: &Path| path.canonicalize().is_ok_and(|path| seen.insert(path));
         for root in roots(places) {
@@ -120,21 +120,22 @@ impl Agent for CopilotCli {
     }
 }
 
-/// `COPILOT_HOME` or `~/.copilot`; what 0.0.x wrote below `XDG_STATE_HOME`; and `~/.copilot-cli`, which some name.
+/// Returns `COPILOT_HOME` or `~/.copilot`, the folder of 0.0.x below `XDG_STATE_HOME`, and `~/.copilot-cli`, which some
+/// people use.
 fn roots(places: &Places) -> Vec<PathBuf> {
     let home = places.folder("COPILOT_HOME", ".copilot");
     let state = places.environment("XDG_STATE_HOME").map(|state| PathBuf::from(state).join(".copilot"));
     [Some(home), state, Some(places.home.join(".copilot-cli"))].into_iter().flatten().collect()
 }
 
-/// The number of a file with a part of a conversation in an IDE of JetBrains: `jb/<conversation>/partition-<n>.jsonl`.
+/// Returns the number of a part of a conversation in a JetBrains IDE: `jb/<conversation>/partition-<n>.jsonl`.
 fn number_of_partition(path: &Path) -> Option<u64> {
     let is_theirs = path.parent()?.parent()?.ends_with("jb");
     let number = path.file_name()?.to_str()?.strip_prefix("partition-")?.strip_suffix(".jsonl")?;
     number.parse().ok().filter(|_| is_theirs)
 }
 
-/// The parts of such a conversation, in order.
+/// Returns the parts of such a conversation, in order.
 fn partitions(conversation: &Path) -> Vec<PathBuf> {
     let files = entries(conversation, &mut Found::default()).into_iter().map(|entry| entry.path);
     let mut numbered: Vec<_> = files.filter_map(|path| Some((number_of_partition(&path)?, path))).collect();
@@ -142,13 +143,13 @@ fn partitions(conversation: &Path) -> Vec<PathBuf> {
     numbered.into_iter().map(|(_, path)| path).collect()
 }
 
-/// The parts that are read after the first one.
+/// Returns the parts that are read after the first one.
 fn other_partitions(first: &Path) -> Vec<PathBuf> {
     let all = first.parent().map(partitions).unwrap_or_default();
     all.into_iter().filter(|path| path != first).collect()
 }
 
-/// Sessions as one file (older) or as a folder.
+/// Finds sessions, each of which is one file (older) or a folder.
 fn discover_sessions(folder: &Path, found: &mut Found) {
     let flat = |entry: &Entry| entry.name().filter(|name| has_extension(name, "jsonl")).map(|_| "transcript");
     add_files(folder, 0, &flat, found);
@@ -165,27 +166,27 @@ fn is_legacy(name: &str) -> bool {
     name.starts_with("session_") && has_extension(name, "json")
 }
 
-/// The session of a subagent.
+/// Returns the session of a subagent.
 fn child_session(session: &str, agent: &str) -> String {
     format!("{session}/agent-{agent}")
 }
 
-/// Key of the fact that the central database has the calls of a session, since the first of them.
+/// Returns the key of the fact that the central database has the calls of a session, since the first of them.
 fn stored_key(session: &str) -> u64 {
     key(AGENT, Kind::Presence, &format!("stored:{session}"))
 }
 
-/// Key of the fact that a session's events have its calls, since the process that began to record them.
+/// Returns the key of the fact that a session's events have its calls, since the process that began to record them.
 fn recorded_key(session: &str) -> u64 {
     key(AGENT, Kind::Presence, &format!("recorded:{session}"))
 }
 
-/// Returns what was billed at a time in units of 10^-9 "AI units" of a cent each; none if it is 0, or from before units had
-/// a price. USD.
+/// Returns the amount billed at a time in units of 10^-9 "AI units" of a cent each. `None` if it is 0, or from before
+/// units had a price. USD.
 fn dollars(nano: Option<f64>, at: Option<i64>) -> Option<f64> {
     let nano = nano.filter(|nano| *nano > 0.0 && at >= Some(metrics::UNITS_HAVE_A_PRICE))?;
     Some(nano / NANO_PER_DOLLAR)
 }
 
-/// What a US dollar is in the units that calls are billed in.
+/// Billing units for a US dollar.
 const NANO_PER_DOLLAR: f64 = 1e11;

@@ -4,7 +4,7 @@ use crate::extract::LineCounts;
 use crate::source::records::{Flag, Fraction, List, Moment, Number, Object, Raw, Text, TokenNumber, record};
 
 record! {
-    /// One line of an events file: the envelope; what is in `data` depends on the type.
+    /// One line of an events file: the envelope. The content of `data` depends on the type.
     Event<'a> {
         kind: Text<'a> = "type",
         id: Text<'a> = "id",
@@ -14,7 +14,7 @@ record! {
     }
     ignores ["parentId", "ephemeral"]
 
-    /// `session.start` and `session.resume`: a process begins or goes on.
+    /// `session.start` and `session.resume`: a process begins or resumes.
     Start<'a> {
         session: Text<'a> = "sessionId",
         version: Text<'a> = "copilotVersion",
@@ -29,7 +29,7 @@ record! {
         "sessionWasActive", "continuePendingWork", "githubMcpToolConfig",
     ]
 
-    /// Where a process works.
+    /// Folder and repository of a process.
     Context<'a> {
         cwd: Text<'a> = "cwd",
         branch: Text<'a> = "branch",
@@ -116,17 +116,17 @@ record! {
     /// Measurements of a call.
     Telemetry<'a> { metrics: Object<LineCounts<'a>> = "metrics" }
 
-    /// What a call gave.
+    /// Result of a call.
     ToolResult<'a> {
         content: Text<'a> = "content",
         detailed: Text<'a> = "detailedContent",
         contents: List<Object<Exit<'a>>> = "contents",
     }
 
-    /// How a command ended; also a block of type `terminal` or `shell_exit`.
+    /// Exit code of a command; also a block of type `terminal` or `shell_exit`.
     Exit<'a> { code: Number = "exitCode" }
 
-    /// Why a call failed.
+    /// Error of a call.
     ToolError<'a> { message: Text<'a> = "message", code: Text<'a> = "code" }
 
     /// `subagent.started`, `.completed` and `.failed`.
@@ -147,13 +147,13 @@ record! {
     }
     ignores ["agentMode", "promptRequest", "resolvedByHook", "riskAssessment", "decisionSource"]
 
-    /// What is asked for.
+    /// Request for permission.
     PermissionRequest<'a> { kind: Text<'a> = "kind", call: Text<'a> = "toolCallId" }
 
-    /// What was answered.
+    /// Answer to a request for permission.
     PermissionResult<'a> { kind: Text<'a> = "kind", feedback: Text<'a> = "feedback" }
 
-    /// What the program tells: `session.error`, `.info`, `.warning`, `.handoff`, `system.message`,
+    /// Message of the program: `session.error`, `.info`, `.warning`, `.handoff`, `system.message`,
     /// `system.notification`, `abort`.
     Notice<'a> {
         content: Text<'a> = "content" | "message" | "summary" | "reason",
@@ -170,7 +170,7 @@ record! {
         tokens: Object<CompactionTokens<'a>> = "compactionTokensUsed",
     }
 
-    /// What a compaction's own call used. The short names are of 0.0.x.
+    /// Tokens of a compaction's own call. The short names are of 0.0.x.
     CompactionTokens<'a> {
         input: TokenNumber = "inputTokens" | "input",
         output: TokenNumber = "outputTokens" | "output",
@@ -181,14 +181,14 @@ record! {
         billed: Object<Billed<'a>> = "copilotUsage",
     }
 
-    /// What was billed. 10^11 of these are a US dollar.
+    /// Billed amount. 10^11 units are a US dollar.
     Billed<'a> { nano: Fraction = "totalNanoAiu" }
 
     /// `session.usage_record`: one model call.
     UsageRecord<'a> { usage: Object<CallUsage<'a>> = "usage" }
     ignores ["agentId"]
 
-    /// What one model call used; the input includes what was read from and written to the cache.
+    /// Usage of one model call. The input includes cache reads and writes.
     CallUsage<'a> {
         model: Text<'a> = "model",
         input: TokenNumber = "inputTokens",
@@ -209,10 +209,10 @@ record! {
         accounting: Object<Accounting<'a>> = "accounting",
     }
 
-    /// Which call of which session a usage record is of, also where the record was copied.
+    /// Session and call of a usage record, also if the record was copied.
     Accounting<'a> { session: Text<'a> = "sourceSessionId", id: Text<'a> = "usageId" }
 
-    /// `session.usage_checkpoint`: what was billed for the session so far, over all its processes.
+    /// `session.usage_checkpoint`: amount billed for the session so far, over all its processes.
     Checkpoint<'a> { nano: Fraction = "totalNanoAiu" }
 
     /// `session.shutdown`.
@@ -222,10 +222,10 @@ record! {
         snapshot: Object<Snapshot<'a>> = "accountingSnapshot",
     }
 
-    /// What the program has added up over all processes of a session.
+    /// Sums over all processes of a session.
     Snapshot<'a> { metrics: Raw<'a> = "modelMetrics" }
 
-    /// What one model was used for; the input includes what was read from and written to the cache.
+    /// Usage of one model. The input includes cache reads and writes.
     Metric<'a> { usage: Object<MetricUsage<'a>> = "usage", nano: Fraction = "totalNanoAiu" }
 
     /// Its tokens.
@@ -272,10 +272,10 @@ record! {
     /// A call that a message asks for.
     LegacyCall<'a> { id: Text<'a> = "id", function: Object<LegacyFunction<'a>> = "function" }
 
-    /// What it calls.
+    /// Function that it calls.
     LegacyFunction<'a> { name: Text<'a> = "name", arguments: Raw<'a> = "arguments" }
 
-    /// What was shown of it.
+    /// Entry of the chat's timeline, which the person saw.
     LegacyEntry<'a> {
         kind: Text<'a> = "type",
         text: Text<'a> = "text",
@@ -284,6 +284,6 @@ record! {
         result: Object<LegacyResult<'a>> = "result",
     }
 
-    /// How a call ended.
+    /// Outcome of a call.
     LegacyResult<'a> { kind: Text<'a> = "type" | "resultType" }
 }

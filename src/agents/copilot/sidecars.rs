@@ -41,7 +41,8 @@ pub(super) fn read(source: &Source<'_>) -> Told {
 }
 
 impl Told {
-    /// Adds to what the events tell; they go before, but for the title, which they do not have.
+    /// Adds the content to the facts from events. The events take precedence, except for the title, which they do not
+    /// have.
     pub(super) fn complete(self, facts: Facts) -> Facts {
         Facts {
             title: self.name.or(self.custom_title),
@@ -66,7 +67,7 @@ struct Workspace {
 }
 
 impl Workspace {
-    /// Reads a file. Of a damaged one, reads the entries that are valid.
+    /// Reads a file. From a damaged file, reads the valid entries.
     fn of(yaml: &str) -> Self {
         let parse = |yaml: &str| -> Option<Self> {
             let options = serde_saphyr::options! { duplicate_keys: DuplicateKeyPolicy::LastWins };

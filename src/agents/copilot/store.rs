@@ -1,5 +1,5 @@
-//! `session-store.db`: what the program keeps of all sessions. Its rows of model calls (schema 8, about 1.0.73) are
-//! finer than what the events of the time tell; its texts are short of what events tell, and count only without them.
+//! `session-store.db`: the program's database of all sessions. Its rows of model calls (schema 8, about 1.0.73) are
+//! finer than the events of that time. Its texts are less complete than the events, and count only without them.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use crate::tables::{MessageKind, MessageRow, Role, SessionKind, Vocabulary};
 struct Stored {
     facts: Facts,
     turns: Vec<Turn>,
-    /// Model calls, by subagent; those of the main conversation have no name.
+    /// Model calls, by subagent. Those of the main conversation have an empty name.
     calls: BTreeMap<String, Vec<Call>>,
     begun: Option<i64>,
 }
@@ -117,7 +117,7 @@ fn read_calls(database: &Database, sessions: &mut Sessions, out: &mut Sink<'_>) 
         let Some(session) = text(row, 0)? else { return Ok(()) };
         let count = |column| -> Result<TokenNumber, rusqlite::Error> { Ok(TokenNumber::of(number(row, column)?)) };
         let numbers = Numbers::of(count(6)?, count(8)?, count(9)?, count(7)?, count(10)?);
-        // Ids begin anew when the database is made anew.
+        // Ids restart when the database is recreated.
         let created = text(row, 14)?.unwrap_or_default();
         let response = format!("store:{session}:{}@{created}", number(row, 1)?.unwrap_or(0));
         let agent = text(row, 3)?.or(text(row, 4)?).filter(|agent| agent != "main").unwrap_or_default();
@@ -144,7 +144,7 @@ fn read_calls(database: &Database, sessions: &mut Sessions, out: &mut Sink<'_>) 
     })
 }
 
-/// Emits a session. What its events tell goes before its turns, and before its calls where they record them too.
+/// Emits a session. Its events supersede its turns, and also its calls if they record them.
 fn push(id: &str, session: Stored, out: &mut Sink<'_>) -> Result<(), Reject> {
     let presence = session_key(AGENT, id);
     let mut seq = 0;
@@ -241,7 +241,7 @@ fn fraction(row: &Row<'_>, column: usize) -> Result<Option<f64>, rusqlite::Error
     })
 }
 
-/// Whole numbers; none below 0, and none that are too large to be exact.
+/// Returns a whole number; `None` if it is below 0 or too large to be exact.
 #[expect(clippy::cast_possible_truncation, reason = "bounded by the filter before it")]
 fn number(row: &Row<'_>, column: usize) -> Result<Option<i64>, rusqlite::Error> {
     const LARGEST: f64 = 9_007_199_254_740_992.0;

@@ -1,10 +1,10 @@
-//! Tools: what kind each is, and how a result shows the outcome of its call.
+//! Tools: the category of each, and the outcome of a call by its result.
 
 use super::record::{Arguments, ToolComplete};
 use crate::agents::mcp;
 use crate::tables::{Category, Status};
 
-/// The `category` of a tool.
+/// Returns the `category` of a tool.
 pub(super) fn category(name: &str, has_server: bool, arguments: &Arguments<'_>) -> Category {
     match name {
         "bash" | "powershell" | "shell" => Category::Shell,
@@ -27,26 +27,26 @@ pub(super) fn category(name: &str, has_server: bool, arguments: &Arguments<'_>) 
     }
 }
 
-/// Returns true if a tool runs the command line that its arguments have.
+/// Returns true if a tool runs the command line in its arguments.
 pub(super) fn runs_command(name: &str) -> bool {
     matches!(name, "bash" | "powershell" | "shell")
 }
 
-/// How a call ended.
+/// Outcome of a call.
 pub(super) struct Outcome {
     pub(super) status: Status,
-    /// True if it was not the person who refused the call.
+    /// True if something other than the person refused the call.
     pub(super) is_denied: bool,
     pub(super) exit_code: Option<i64>,
-    /// True if the moment of the result is that of a later resume.
+    /// True if the time of the result is that of a later resume.
     pub(super) is_late: bool,
 }
 
-/// What the person says no with, in the words of 0.0.400 to 1.0.46. The code beside it is `rejected`, but `denied`
-/// where a remark was added.
+/// Texts of a refusal by the person, from 0.0.400 to 1.0.46. The code next to it is `rejected`, or `denied` if the
+/// person added a remark.
 const REJECTED: [&str; 3] =
     ["The user rejected this tool call", "Permission denied by user", "Denied by user via preToolUse hook prompt"];
-/// What rules, policies and hooks say no with.
+/// Texts of a refusal by rules, policies and hooks.
 const DENIED: [&str; 5] = [
     "Permission to run this tool was denied",
     "Permission denied and could not request permission from user",
@@ -54,11 +54,11 @@ const DENIED: [&str; 5] = [
     "Denied by preToolUse hook",
     "Access denied: ",
 ];
-/// What is written for calls that nobody ended.
+/// Texts of calls without an end.
 const INTERRUPTED: [&str; 2] =
     ["The pending permission request was cancelled", "The execution of this tool, or a previous tool was interrupted"];
 
-/// The status of a call whose permission was answered.
+/// Returns the status of a call by the answer to its request for permission.
 pub(super) fn decided(answer: &str) -> Option<Status> {
     match answer {
         "denied-interactively-by-user" => Some(Status::Rejected),
@@ -68,7 +68,7 @@ pub(super) fn decided(answer: &str) -> Option<Status> {
     }
 }
 
-/// How a call ended, by its completion and by what was answered when permission was asked for.
+/// Returns the outcome of a call, by its completion and by the answer to its request for permission.
 pub(super) fn outcome(category: Category, complete: &ToolComplete<'_>, decision: Option<Status>) -> Outcome {
     let is_late = !complete.success.0 && complete.model.is("resumed") && complete.interaction.is("resume");
     let exit_code = exit_code(category, complete);
@@ -96,7 +96,7 @@ pub(super) fn is_denial(text: &str) -> bool {
     DENIED.iter().any(|opening| text.starts_with(opening))
 }
 
-/// The status that a result's text gives away.
+/// Returns the status that a result's text shows.
 pub(super) fn status_of_text(text: &str) -> Status {
     let begins = |openings: &[&str]| openings.iter().any(|opening| text.starts_with(opening));
     if begins(&REJECTED) {
@@ -108,7 +108,8 @@ pub(super) fn status_of_text(text: &str) -> Status {
     }
 }
 
-/// The exit code of a command: a field since 2026-08, before in a block of the result, at first in its text only.
+/// Returns the exit code of a command: a field since 2026-08, before in a block of the result, at first only in its
+/// text.
 fn exit_code(category: Category, complete: &ToolComplete<'_>) -> Option<i64> {
     let field = complete.shell.0.as_ref().and_then(|shell| shell.code.0);
     let result = complete.result.0.as_ref();
@@ -117,7 +118,7 @@ fn exit_code(category: Category, complete: &ToolComplete<'_>) -> Option<i64> {
     field.or_else(block).or_else(|| (category == Category::Shell).then(text).flatten())
 }
 
-/// The code in the last `… exit code N>` of a text.
+/// Returns the code in the last `… exit code N>` of a text.
 pub(super) fn exit_code_in(text: &str) -> Option<i64> {
     const MARK: &str = "exit code ";
     let mut places = memchr::memmem::rfind_iter(text.as_bytes(), MARK.as_bytes());

@@ -68,7 +68,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     transcript.finish(told)
 }
 
-/// The session that a file's place names: its folder's name or its own.
+/// Returns the session that a file's place names: its folder's name or its own.
 fn session_by_place(path: &Path) -> Place {
     let name = |path: Option<&Path>| path.and_then(Path::file_name).and_then(|name| name.to_str()).map(str::to_owned);
     let has_folder = path.file_name().is_some_and(|name| name == EVENTS) || number_of_partition(path).is_some();
@@ -81,7 +81,7 @@ fn session_by_place(path: &Path) -> Place {
     Place { session: session.unwrap_or_else(|| "unknown".to_owned()), is_sure }
 }
 
-/// What a file's place says of its session; it is not sure of one outside the agent's own folders.
+/// The session that a file's place names, which is not certain outside the agent's own folders.
 pub(super) struct Place {
     session: String,
     is_sure: bool,
@@ -103,7 +103,7 @@ pub(super) struct Transcript<'o, 'a> {
     seen: KeySet,
     /// Names events that have no id.
     prints: Prints,
-    /// True if anything was there that a session would have; without it, and without anything billed, there is none.
+    /// True if the file has any content of a session. Without such content and billed calls, there is no session.
     pub(super) has_conversation: bool,
 }
 
@@ -125,7 +125,7 @@ impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
         self.out
     }
 
-    /// Some versions wrote line ends in texts as they are.
+    /// Some versions wrote line ends in texts without escapes.
     fn broken(&mut self) -> Option<&mut Broken> {
         Some(&mut self.broken)
     }
@@ -178,7 +178,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
         }
     }
 
-    /// Takes an event by its type; false where its data cannot be read.
+    /// Takes an event by its type. Returns false if its data cannot be read.
     fn take_event(&mut self, spot: &Spot<'_>, data: &str) -> Result<bool, Reject> {
         let read = match spot.kind {
             "session.start" | "session.resume" => with::<Start<'static>>(data, |start| self.take_start(spot, start)),
@@ -245,7 +245,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
                 session.clone_into(&mut self.session);
                 self.threads = vec![Thread::main(session)];
             } else if session != self.session {
-                // The first record of a fork is its origin's.
+                // The first record of a fork is that of its origin.
                 self.facts.forked_from_session_id.get_or_insert_with(|| session.to_owned());
             }
         }
@@ -288,7 +288,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
         }
     }
 
-    /// The person selects a model, or the router `auto`, and an effort.
+    /// Takes the person's selection of a model, or the router `auto`, and an effort.
     fn select_model(&mut self, thread: usize, model: &str, effort: Option<&str>) {
         self.set_model(thread, model);
         if let Some(thread) = self.threads.get_mut(thread) {
@@ -336,7 +336,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
     }
 }
 
-/// Reads an event's data; none where it cannot be read even after repair.
+/// Reads an event's data. Returns `None` if it cannot be read even after repair.
 fn with<S: Shape>(
     json: &str,
     read: impl for<'l> FnOnce(&S::Of<'l>) -> Result<(), Reject>,

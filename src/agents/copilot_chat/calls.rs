@@ -22,7 +22,7 @@ pub(super) struct ModelCall {
     duration_ms: Option<i64>,
     first_token_ms: Option<i64>,
     model: Option<String>,
-    /// With what a cache held.
+    /// Includes cached input.
     input: Option<i64>,
     cache_read: Option<i64>,
     cache_write: Option<i64>,
@@ -134,7 +134,7 @@ const SPAN: [&str; 11] = [
     "reasoning_tokens",
     "ttft_ms",
 ];
-/// Attributes of a span that have no column: the chat that started a subagent, and tokens that were written to a cache.
+/// Attributes of a span without a column: the chat that started a subagent, and tokens written to a cache.
 const PARENT: &str = "copilot_chat.parent_chat_session_id";
 const CACHE_WRITE: &str = "gen_ai.usage.cache_creation.input_tokens";
 

@@ -52,8 +52,8 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     thread.finish(out)
 }
 
-/// Assigns each call to the request that it was made for: the last one that began before it. The last element holds calls
-/// that belong to none.
+/// Assigns each call to its request: the last one that began before it. The last element holds calls that belong to
+/// none.
 fn by_request(calls: ModelCalls, requests: &[(Request<'_>, bool)]) -> Vec<ModelCalls> {
     let mut began: Vec<(i64, usize)> =
         requests.iter().enumerate().filter_map(|(place, (request, _))| Some((request.began()?, place))).collect();
@@ -230,7 +230,7 @@ impl Reader<'_, '_> {
         self.push(&own, None, row)
     }
 
-    /// Adds how a request ended, if not well.
+    /// Adds the end of a request, if it failed or was stopped.
     fn take_end(&mut self, request: &Request<'_>, id: &str) -> Result<(), Reject> {
         let (error, end) = (request.error(), request.end());
         let is_abort = end.is_cancelled && end.has_result;
@@ -269,7 +269,7 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// Adds what a request says of its usage, which its measured calls supersede.
+    /// Adds the usage that a request records, which its measured calls supersede.
     fn bill(&mut self, row: UsageRow<'_>, id: &str) -> Result<(), Reject> {
         let row = UsageRow { turn: self.thread.turn, ..row };
         let response = row.response_id.to_owned();
@@ -279,7 +279,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Key of the fact that the calls of a request were measured.
+/// Returns the key of the fact that the calls of a request were measured.
 fn measured_key(request: &str) -> u64 {
     key(AGENT, Kind::Presence, &format!("measured:{request}"))
 }

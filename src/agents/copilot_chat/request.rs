@@ -1,4 +1,4 @@
-//! One request of a chat: the prompt, what was answered, and what was counted.
+//! One request of a chat: the prompt, the answer and the counts.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -42,7 +42,7 @@ impl<'v> Request<'v> {
         i64::try_from(self.value.items_at("/variableData/variables").len()).unwrap_or(0)
     }
 
-    /// True if the person took it back.
+    /// Returns true if the person took it back.
     pub(super) fn is_undone(&self) -> bool {
         self.value.at("/shouldBeRemovedOnSend").is_some_and(Value::is_object) || self.value.is_true_at("/isHidden")
     }
@@ -55,18 +55,18 @@ impl<'v> Request<'v> {
         self.value.items_at("/response")
     }
 
-    /// The model's rounds, each of which is one call of it.
+    /// Returns the model's rounds, each of which is one call of the model.
     pub(super) fn rounds(&self) -> &'v [Value] {
         self.value.items_at("/result/metadata/toolCallRounds")
     }
 
-    /// The results of tool calls, by the calls' ids.
+    /// Returns the results of tool calls, by the calls' ids.
     pub(super) fn results(&self) -> BTreeMap<&'v str, &'v Value> {
         let results = self.value.at("/result/metadata/toolCallResults").and_then(Value::as_object);
         results.into_iter().flatten().map(|(id, result)| (own_id(id), result)).collect()
     }
 
-    /// The summaries that replaced the conversation so far.
+    /// Returns the summaries that replaced the conversation so far.
     pub(super) fn summaries(&self) -> impl Iterator<Item = &'v Value> {
         let all = self.value.items_at("/result/metadata/summaries");
         all.iter().chain(self.value.at("/result/metadata/summary").filter(|_| all.is_empty()))
@@ -81,17 +81,17 @@ impl<'v> Request<'v> {
         }
     }
 
-    /// True if its answer is complete. A running answer is saved as a cancelled one.
+    /// Returns true if its answer is complete. A running answer is saved as a cancelled one.
     pub(super) fn is_over(&self) -> bool {
         self.end().has_result || !self.is_last
     }
 
-    /// Why it failed.
+    /// Returns the error of a failed request.
     pub(super) fn error(&self) -> Option<&'v Value> {
         self.value.at("/result/errorDetails").filter(|error| error.is_object())
     }
 
-    /// The model that answered.
+    /// Returns the model that answered.
     pub(super) fn model(&self) -> Option<&'v str> {
         let resolved = self.value.text_at("/result/metadata/resolvedModel");
         let of_round = || self.rounds().iter().rev().find_map(|round| round.text_at("/modelId"));
@@ -99,7 +99,7 @@ impl<'v> Request<'v> {
         resolved.or_else(of_round).or_else(of_part).or_else(|| self.value.text_at("/modelId")).map(own_model)
     }
 
-    /// The text and the thinking of an answer without rounds.
+    /// Returns the text and the thinking of an answer without rounds.
     pub(super) fn answer(&self) -> (Option<Cow<'v, str>>, Option<Cow<'v, str>>) {
         let (mut text, mut thinking) = (None, None);
         for part in self.parts() {
@@ -121,7 +121,7 @@ impl<'v> Request<'v> {
         (text, thinking)
     }
 
-    /// The counts of the turn: one row for each model, if it has them, else one row.
+    /// Returns the counts of the turn: one row for each model if the request has them, else one row.
     pub(super) fn usage(&self, id: &str) -> Vec<(String, UsageRow<'v>)> {
         let blank = UsageRow {
             grain: UsageGrain::Turn,
@@ -165,12 +165,12 @@ impl<'v> Request<'v> {
     }
 }
 
-/// The name of a model without that of the program.
+/// Returns the name of a model without that of the program.
 fn own_model(model: &str) -> &str {
     model.strip_prefix("copilot/").unwrap_or(model)
 }
 
-/// A thought, which is a text or a list of texts.
+/// Returns a thought, which is a text or a list of texts.
 pub(super) fn thinking_of<'v>(value: &'v Value, pointer: &str) -> Option<Cow<'v, str>> {
     let thought = value.at(pointer)?;
     let texts = thought.as_array().map_or(std::slice::from_ref(thought), Vec::as_slice);

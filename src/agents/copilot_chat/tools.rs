@@ -1,4 +1,4 @@
-//! Tools: what kind each is, and how a call ended.
+//! Tools: the category of each, and the outcome of a call.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ pub(super) fn own_id(id: &str) -> &str {
     id.split_once("__vscode-").map_or(id, |(own, _)| own)
 }
 
-/// Returns a call of a tool. `part` is what VS Code shows of it.
+/// Returns a call of a tool. `part` is the part of the answer that VS Code shows for it.
 pub(super) fn call(name: &str, input: Option<&str>, part: Option<&Value>) -> Call {
     let server = part.filter(|part| part.text_at("/source/type") == Some("mcp"));
     let server = server.and_then(|part| part.text_at("/source/label")).or_else(|| server_of(name));
@@ -45,7 +45,7 @@ pub(super) fn call(name: &str, input: Option<&str>, part: Option<&Value>) -> Cal
     }
 }
 
-/// The input that a part shows, for a call whose arguments are not recorded.
+/// Returns the input that a part shows, for a call whose arguments are not recorded.
 fn input_of(part: &Value) -> Option<String> {
     let input = part.at("/toolSpecificData/rawInput").map(Value::to_string);
     input.or_else(|| {
@@ -59,7 +59,7 @@ fn server_of(name: &str) -> Option<&str> {
     rest.split_once('_').map(|(server, _)| server).filter(|server| !server.is_empty())
 }
 
-/// The model's name of a tool, or that of VS Code: `read_file`, `copilot_readFile`.
+/// Returns the category of a tool by its name for the model, or in VS Code: `read_file`, `copilot_readFile`.
 fn category(name: &str, has_server: bool) -> Category {
     if has_server {
         return mcp::category(name);
@@ -104,7 +104,7 @@ fn category(name: &str, has_server: bool) -> Category {
     }
 }
 
-/// What is known of a request when its calls are read.
+/// State of a request when its calls are read.
 pub(super) struct Ended {
     /// True if the request has a result.
     pub(super) has_result: bool,
@@ -114,7 +114,7 @@ pub(super) struct Ended {
     pub(super) is_open: bool,
 }
 
-/// How a call ended, by its result and by what VS Code shows of it.
+/// Returns the outcome of a call, by its result and by the part that VS Code shows.
 pub(super) fn outcome<'v>(result: Option<&'v Value>, part: Option<&'v Value>, ended: &Ended) -> Outcome<'v> {
     let shown = |pointer: &str| part.and_then(|part| part.at(pointer));
     let decision = shown("/isConfirmed/type").and_then(Value::as_i64);
@@ -139,7 +139,7 @@ pub(super) fn outcome<'v>(result: Option<&'v Value>, part: Option<&'v Value>, en
     Outcome { status, exit_code, output, duration_ms: duration_ms.filter(|ms| *ms >= 0), ..Outcome::default() }
 }
 
-/// The text of a result: its parts are texts, or trees of elements with texts in them.
+/// Returns the text of a result, whose parts are texts, or trees of elements with texts in them.
 fn text_of(result: &Value) -> Option<String> {
     let mut text = String::new();
     let mut rest: Vec<&Value> = result.items_at("/content").iter().rev().collect();
@@ -152,7 +152,7 @@ fn text_of(result: &Value) -> Option<String> {
     Some(text).filter(|text| !text.is_empty())
 }
 
-/// The shown parts of calls, by the calls' ids.
+/// Returns the shown parts of calls, by the calls' ids.
 pub(super) fn parts_of(response: &[Value]) -> BTreeMap<&str, &Value> {
     let calls = response.iter().filter(|part| part.text_at("/kind") == Some("toolInvocationSerialized"));
     calls.filter_map(|part| Some((own_id(part.text_at("/toolCallId")?), part))).collect()

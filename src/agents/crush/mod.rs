@@ -1,4 +1,4 @@
-//! Crush, Charm's program: a database in each project. Its tokens are context sizes; only costs can be told.
+//! Crush, Charm's program: a database in each project. Its tokens are context sizes, so only costs are recorded.
 
 mod record;
 mod store;
@@ -30,9 +30,9 @@ static ABOUT: About = About {
 /// The kind of sources.
 const DATABASE: &str = "database";
 const NAME: &str = "crush.db";
-/// The folder in a project that holds the database, unless the settings name another.
+/// Folder in a project that holds the database, unless the settings name another.
 const FOLDER: &str = ".crush";
-/// Folders of projects below a given one that are looked into.
+/// Levels of folders below a given one to search for projects.
 const PROJECT_DEPTH: usize = 3;
 /// Folders that hold no projects.
 const PASSED_OVER: [&str; 4] = ["node_modules", "target", "Library", "AppData"];
@@ -75,7 +75,7 @@ fn database_of(project: &Path) -> PathBuf {
     project.join(FOLDER).join(NAME)
 }
 
-/// The databases of all projects that Crush was started in.
+/// Returns the databases of all projects that Crush was started in.
 fn registered(places: &Places) -> Vec<PathBuf> {
     let data = places.environment("CRUSH_GLOBAL_DATA").map_or_else(
         || {
@@ -104,7 +104,7 @@ fn look_for(folder: &Path, depth: usize, databases: &mut Vec<PathBuf>) {
     if depth == 0 {
         return;
     }
-    // Folders that cannot be listed are no business of this agent.
+    // Folders that cannot be listed are ignored.
     for entry in entries(folder, &mut Found::default()) {
         let is_project = entry.name().is_some_and(|name| !name.starts_with('.') && !PASSED_OVER.contains(&name));
         if entry.is_folder && is_project {

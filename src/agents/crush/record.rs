@@ -18,7 +18,7 @@ record! {
         data: Object<Data<'a>> = "data",
     }
 
-    /// What a part of any kind holds.
+    /// Fields of a part of any kind.
     Data<'a> {
         text: Text<'a> = "text",
         thinking: Text<'a> = "thinking",
@@ -37,12 +37,12 @@ record! {
         exit_code: Number = "exit_code",
     }
 
-    /// What a tool says of its result.
+    /// Metadata of a tool's result.
     Metadata<'a> {
         exit_code: Number = "exit_code",
     }
 
-    /// The arguments that the tables know.
+    /// Arguments that have columns.
     Arguments<'a> {
         command: Text<'a> = "command",
         file: Text<'a> = "file_path",

@@ -18,11 +18,11 @@ use crate::source::{Database, Scope, Section, Source, repair};
 use crate::tables::{Category, MessageKind, MessageRow, Role, SessionKind, Status, UsageGrain, UsageRow};
 use crate::time::from_epoch;
 
-/// Sessions between one and the outermost that started it, at most.
+/// Most sessions between one and the outermost that started it.
 const GENERATIONS: usize = 32;
-/// Models and providers of a session that are counted.
+/// Most models and providers of a session to count.
 const MOST_MODELS: usize = 100;
-/// What the id of a helper that only makes a title begins with.
+/// Beginning of the id of a helper that only makes a title.
 const TITLE: &str = "title-";
 
 const SESSION_COLUMNS: [&str; 6] = ["id", "created_at", "updated_at", "title", "parent_session_id", "cost"];
@@ -37,9 +37,9 @@ struct Member {
     created: Option<i64>,
     /// Microseconds since 1970.
     updated: Option<i64>,
-    /// USD, with those of its subagents.
+    /// Cost, with that of its subagents. USD.
     cost: f64,
-    /// What its subagents cost, and what the helpers for its title cost, which is not in its own. USD.
+    /// Cost of its subagents; cost of the helpers for its title, which its own cost does not include. USD.
     of_children: f64,
     of_titles: f64,
 }
@@ -57,7 +57,7 @@ impl Survey {
         listing.sessions.retain(|session| !session.id.starts_with(TITLE));
         let mut members: BTreeMap<String, Member> = BTreeMap::new();
         if let Some(mut rows) = database.select("sessions", &SESSION_COLUMNS, "ORDER BY rowid")? {
-            // What is damaged here is damaged in the listing.
+            // The listing reports the same damage.
             let _ = each(&mut rows, [], |row| {
                 let cost = Usd::of(row.get::<_, Option<f64>>(5).ok().flatten()).0.unwrap_or(0.0);
                 let member = Member {
@@ -93,7 +93,7 @@ impl Survey {
     }
 }
 
-/// The sessions of the database.
+/// Returns the sessions of the database.
 pub(super) fn sections(source: &mut Source<'_>) -> Result<Vec<Section>, Reject> {
     let database = source.database()?;
     Ok(source.survey(|| Survey::of(&database))?.listing.sessions.clone())
@@ -260,7 +260,7 @@ impl<'v, 'o, 's> Session<'v, 'o, 's> {
         self.thread.close_call(&call, &Outcome { status, exit_code, output, ..Outcome::default() }, self.out)
     }
 
-    /// Adds how a reply ended, if it was stopped or failed.
+    /// Adds the end of a reply, if it was stopped or failed.
     fn take_end(&mut self, said: &Said<'_>, at: &Position<'_>) -> Result<(), Reject> {
         let Some(finish) = said.of("finish").next() else { return Ok(()) };
         let id = format!("{}:end", at.id);
@@ -286,7 +286,7 @@ impl<'v, 'o, 's> Session<'v, 'o, 's> {
         self.thread.finish(self.out)
     }
 
-    /// Adds what the session cost by itself: its cost holds those of its subagents, and not that of its title.
+    /// Adds the session's own cost. The recorded cost includes its subagents, but not its title.
     fn bill(&mut self) -> Result<(), Reject> {
         let Some(member) = self.survey.members.get(self.thread.id()) else { return Ok(()) };
         let cost = (member.cost - member.of_children).max(0.0) + member.of_titles;
@@ -324,7 +324,7 @@ impl<'m> Said<'m> {
     }
 }
 
-/// A moment in seconds, or in milliseconds, as the schema says. Microseconds since 1970.
+/// Returns a time in seconds, or in milliseconds, as the schema says. Microseconds since 1970.
 fn moment(row: &Row<'_>, column: usize) -> Option<i64> {
     number(row, column).and_then(|count| from_epoch(count as f64))
 }

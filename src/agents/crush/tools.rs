@@ -1,4 +1,4 @@
-//! Tools: what kind each is, and how a call ended.
+//! Tools: the category of each, and the outcome of a call.
 
 use std::borrow::Cow;
 
@@ -7,10 +7,10 @@ use crate::agents::kit::calls::{Call, Outcome};
 use crate::agents::mcp;
 use crate::tables::{Category, Status};
 
-/// The text of a call that the person refused.
+/// Text in the result of a call that the person refused.
 const REFUSED: &str = "User denied permission";
 
-/// A call of a tool with arguments as JSON.
+/// Returns a call of a tool with arguments as JSON.
 pub(super) fn call(name: &str, input: Option<&str>) -> Call {
     let server = name.strip_prefix("mcp_").and_then(|rest| rest.split_once('_')).map(|(server, _)| server);
     let category = if server.is_some() { mcp::category(name) } else { category(name) };
@@ -37,7 +37,7 @@ fn category(name: &str) -> Category {
     }
 }
 
-/// How a call ended.
+/// Returns the outcome of a call.
 pub(super) fn outcome<'t>(call: &Call, result: &'t Data<'_>, ended_at: Option<i64>) -> Outcome<'t> {
     let content = result.content.get();
     let metadata: Metadata<'_> =
@@ -54,7 +54,7 @@ pub(super) fn outcome<'t>(call: &Call, result: &'t Data<'_>, ended_at: Option<i6
     Outcome { status, exit_code, output: content.map(Cow::Borrowed), ended_at, ..Outcome::default() }
 }
 
-/// The code that a command's result names on its last lines.
+/// Returns the exit code in the last lines of a command's result.
 fn exit_code(content: &str) -> Option<i64> {
     content.lines().rev().take(5).find_map(|line| line.trim().strip_prefix("Exit code "))?.trim().parse().ok()
 }

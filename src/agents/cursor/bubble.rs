@@ -1,4 +1,4 @@
-//! What a bubble says.
+//! Content of a bubble.
 
 use std::borrow::Cow;
 
@@ -13,16 +13,16 @@ use crate::agents::kit::texts::{join, string_of};
 use crate::extract::{Kind, key};
 use crate::source::records::{Fraction, Raw, Text};
 
-/// Milliseconds before that are no moment since 1970, but a clock's that began with the program.
+/// Lowest milliseconds since 1970. Lower values are from a clock that started with the program.
 const FIRST_MOMENT_MS: f64 = 1e12;
 
 impl Bubble<'_> {
-    /// Returns true if the person said it; none where the bubble does not say.
+    /// Returns true if the bubble is the person's; `None` if it does not record it.
     pub(super) fn is_users(&self) -> Option<bool> {
         is_users(self.kind.get().or(self.role.get())?)
     }
 
-    /// What is shown: the text, or what was typed where that was never made one.
+    /// Returns the shown text: the text, else that of a delegate, else the content of the input box.
     pub(super) fn shown(&self) -> Option<Cow<'_, str>> {
         let plain = [&self.text, &self.raw_text].into_iter().find_map(Text::get).map(Cow::Borrowed);
         let said = || self.delegate.json().and_then(|_| thought(self.delegate));
@@ -32,13 +32,13 @@ impl Bubble<'_> {
             .filter(|text| !text.trim().is_empty())
     }
 
-    /// What the model thought.
+    /// Returns the model's thinking.
     pub(super) fn thought(&self) -> Option<Cow<'_, str>> {
         let all = || join(self.thoughts.0.iter().filter_map(|raw| thought(*raw)));
         thought(self.thinking).or_else(all)
     }
 
-    /// When it was made, else when its request went out or came back. Microseconds since 1970.
+    /// Returns its creation time, else the time of its request or response. Microseconds since 1970.
     pub(super) fn moment(&self) -> Option<i64> {
         let of_request = || {
             let timing = self.timing.0.as_ref()?;
@@ -50,7 +50,7 @@ impl Bubble<'_> {
         self.created.0.or_else(of_request)
     }
 
-    /// How long its request took. Milliseconds.
+    /// Returns the duration of its request. Milliseconds.
     pub(super) fn duration_ms(&self) -> Option<i64> {
         let timing = self.timing.0.as_ref()?;
         let begun = crate::time::from_epoch(milliseconds(timing.sent)?)?;
@@ -58,7 +58,7 @@ impl Bubble<'_> {
         Some((ended - begun) / 1000).filter(|duration| *duration >= 0)
     }
 
-    /// Input and output. Tokens; none where nothing was recorded, which Cursor writes as zeros.
+    /// Returns input and output tokens; `None` if nothing was recorded, which Cursor writes as zeros.
     pub(super) fn tokens(&self) -> Option<(i64, i64)> {
         let counted = [&self.tokens, &self.usage]
             .into_iter()
@@ -67,7 +67,7 @@ impl Bubble<'_> {
         counted.into_iter().find(|(input, output)| input.saturating_add(*output) > 0)
     }
 
-    /// The name of one without an id, which may be written again with more text.
+    /// Returns the name of a bubble without an id, which may be written again with more text.
     pub(super) fn print(&self, prints: &mut Prints) -> String {
         let (shown, thought) = (self.shown(), self.thought());
         let tool = self.tool.0.as_ref().and_then(|tool| tool.id.get());
@@ -75,12 +75,12 @@ impl Bubble<'_> {
         prints.name_growing(self.kind.get().unwrap_or_default(), self.moment(), said)
     }
 
-    /// The model that it names.
+    /// Returns the model that it names.
     pub(super) fn model(&self) -> Option<&str> {
         self.model.0.as_ref().and_then(|model| model.name.get()).or(self.model_type.get())
     }
 
-    /// Images, files and documents given with it. Count.
+    /// Returns the number of images, files and documents given with it.
     pub(super) fn attachments(&self) -> i64 {
         let own = [self.images.0.len().max(self.selected_images.0.len()), self.files.0.len(), self.documents.0.len()];
         let context = self.context.0.as_ref();
@@ -88,12 +88,13 @@ impl Bubble<'_> {
         own.into_iter().zip(within).map(|(own, within)| own.max(within)).sum::<usize>().try_into().unwrap_or(0)
     }
 
-    /// The summary of a conversation that was compacted here.
+    /// Returns the summary of a conversation that was compacted here.
     pub(super) fn summary(&self) -> Option<String> {
         summary_of(self.summary)
     }
 
-    /// What its copy in a duplicated conversation has in common with it: the server's id, else moment and text.
+    /// Returns the key that it shares with its copy in a duplicated conversation, made of the server's id, else of time
+    /// and text.
     pub(super) fn twin_key(&self, is_users: bool) -> Option<u64> {
         let who = if is_users { "user" } else { "assistant" };
         let name = match (self.server_id.get(), self.created.0) {
@@ -132,7 +133,7 @@ fn thought(raw: Raw<'_>) -> Option<Cow<'_, str>> {
     text.filter(|text| !text.trim().is_empty())
 }
 
-/// The text of a summary: one within another, as text or as an object.
+/// Returns the text of a summary: one within another, as text or as an object.
 pub(super) fn summary_of(raw: Raw<'_>) -> Option<String> {
     let mut text = value::within(raw)?.into_owned();
     for _ in 0..3 {
@@ -145,10 +146,10 @@ pub(super) fn summary_of(raw: Raw<'_>) -> Option<String> {
     None
 }
 
-/// Longest rich text that is read: parsed, it takes many times as much. Bytes.
+/// Longest rich text to read. Parsed, it takes many times as much memory. Bytes.
 const LONGEST_RICH: usize = 4 << 20;
 
-/// The plain text of what the editor's input box holds: a paragraph a line.
+/// Returns the plain text of the editor's input box: one line for each paragraph.
 fn plain_of_rich(raw: Raw<'_>) -> Option<String> {
     let json = value::within(raw).filter(|json| json.len() <= LONGEST_RICH)?;
     let root: Value = serde_json::from_str(&json).ok()?;

@@ -19,9 +19,9 @@ use crate::tables::{Category, MessageKind, MessageRow, Role, Status};
 /// Reads the messages of one chat into the sink.
 pub(super) struct Chat<'o, 's> {
     rows: Rows<'o, 's>,
-    /// Model that was used last.
+    /// Last used model.
     model: Option<String>,
-    /// How often a message stands in the chat: those with the same content are one blob.
+    /// Occurrences of each message in the chat: messages with the same content are one blob.
     counts: BTreeMap<String, u32>,
     /// Ids of calls so far.
     ids: BTreeSet<String>,
@@ -37,7 +37,7 @@ impl<'o, 's> Chat<'o, 's> {
         self.rows.out
     }
 
-    /// Takes a message; the last one is from when the chat was last changed.
+    /// Takes a message. The last one has the time of the chat's last change.
     pub(super) fn take(
         &mut self,
         message: &ChatMessage<'_>,
@@ -168,7 +168,7 @@ impl<'o, 's> Chat<'o, 's> {
         self.rows.thread.close_call(&call, &Outcome { status, exit_code, output, ..Outcome::default() }, self.rows.out)
     }
 
-    /// Emits the calls that no result came for, and ends the chat. One in which nothing was said is no session.
+    /// Emits the calls without a result, and ends the chat. A chat without messages is not a session.
     pub(super) fn end(self, facts: Facts) -> Result<(), Reject> {
         self.rows.thread.calls.push_pending(self.rows.thread.id(), self.rows.out)?;
         if self.rows.thread.has_rows { self.rows.end(facts) } else { Ok(()) }

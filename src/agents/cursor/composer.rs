@@ -1,4 +1,4 @@
-//! One composer: its record, the bubbles that it lists in their order, and those that it left behind.
+//! One composer: its record, the bubbles that it lists in order, and those that it left.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::agents::ids::Prints;
 use crate::extract::{Facts, Kind, NoteField, Reject, Sink, key, session_key};
 use crate::source::records::{Raw, Text};
 
-/// Most sessions between one and its root; more is a ring.
+/// Most sessions between one and its root; more are a cycle.
 const DEPTH: usize = 32;
 
 /// Reads one composer of the global database, bubble by bubble.
@@ -30,13 +30,13 @@ pub(super) fn read(state: &State<'_>, id: &str, out: &mut Sink<'_>) -> Result<()
     });
     match taken {
         Ok(Some(taken)) => taken,
-        // Its record is gone or null, or lies on a damaged page.
+        // Its record is missing, null or on a damaged page.
         Ok(None) => read_all(state, id, &Composer::default(), listed, out),
         Err(error) => read_all(state, id, &Composer::default(), listed, out).and(Err(error)),
     }
 }
 
-/// Reads a composer whose conversation stands in its record: in the workspace's database before 0.45.
+/// Reads a composer with its conversation in its record: in the workspace's database before 0.45.
 pub(super) fn read_inline(state: &State<'_>, composer: &Composer<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let Some(id) = composer.id.get() else { return Ok(()) };
     let folder = Listing { project: state.folder.clone(), ..Listing::default() };
@@ -91,7 +91,7 @@ fn read_all(
         }
         Err(error) => return Err(error),
     };
-    // Without a list, what is stored is the conversation.
+    // Without a list, the stored bubbles are the conversation.
     for place in by_moment(state, id, rest, !places.is_empty(), &mut damaged)? {
         match state.bubble(id, &place.id, |json| take_json(&mut conversation, json, &place)) {
             Ok(taken) => taken.unwrap_or(Ok(()))?,
@@ -105,8 +105,8 @@ fn read_all(
 
 type Inline<'c> = BTreeMap<String, &'c str>;
 
-/// The places of a composer's bubbles in order, and those bubbles that stand in its record. Of a conversation that
-/// tells no time at all, the last bubble is from when it was last changed.
+/// Returns the places of a composer's bubbles in order, and the bubbles in its record. If a conversation records no
+/// times at all, its last bubble has the time of its last change.
 fn order<'c>(
     composer: &Composer<'c>,
     conversation: &mut Conversation<'_, '_>,
@@ -158,7 +158,7 @@ fn order<'c>(
     if listed.is_empty() { (stated, inline) } else { (listed, inline) }
 }
 
-/// Bubbles that no list puts in order, by when they were made.
+/// Returns the bubbles that no list orders, by their times.
 fn by_moment(
     state: &State<'_>,
     id: &str,
@@ -197,7 +197,7 @@ fn take_json(conversation: &mut Conversation<'_, '_>, json: &str, place: &Place)
     })
 }
 
-/// Ends a conversation. What is known of one that nothing is stored of goes to its transcript, if there is one.
+/// Ends a conversation. If nothing of it is stored, its known facts go to its transcript, if there is one.
 fn finish(
     mut conversation: Conversation<'_, '_>,
     state: &State<'_>,
@@ -212,7 +212,7 @@ fn finish(
     }
     let top = root.as_deref().unwrap_or(id);
     for child in composer.subagents.0.iter().chain(&composer.subordinates.0).filter_map(Text::get) {
-        // Not every one of them says itself who started it.
+        // Not all of them record their starter themselves.
         if child != id && child != top {
             conversation.sink().note(NoteField::Parent, session_key(AGENT, child), 0, id);
             conversation.sink().note(NoteField::Root, session_key(AGENT, child), 0, top);
@@ -237,7 +237,7 @@ fn finish(
     Ok(())
 }
 
-/// The outermost of the composers that started one another.
+/// Returns the outermost of the composers that started one another.
 fn root_of(state: &State<'_>, listing: &Listing) -> Option<String> {
     let mut root = listing.parent.clone()?;
     for _ in 0..DEPTH {
@@ -254,7 +254,7 @@ fn root_of(state: &State<'_>, listing: &Listing) -> Option<String> {
     Some(root)
 }
 
-/// What a list of bubbles without a record is, for the chat before 0.43.
+/// Takes a bubble of a list without a record, as in the chat before 0.43.
 pub(super) fn take_raw(conversation: &mut Conversation<'_, '_>, raw: Raw<'_>, place: &Place) -> Result<(), Reject> {
     raw.json().map_or(Ok(()), |json| take_json(conversation, json, place))
 }

@@ -14,30 +14,30 @@ use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key};
 use crate::source::records::Raw;
 use crate::tables::{Category, MessageKind, MessageRow, Role, Vocabulary};
 
-/// Ids of calls that are this long are unique; shorter ones are counted anew in each reply.
+/// Length from which ids of calls are unique; shorter ids restart in each reply.
 pub(super) const UNIQUE_FROM: usize = 12;
 
-/// What is known of a conversation beside its bubbles.
+/// Facts of a conversation other than its bubbles.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Known {
     pub(super) id: String,
-    /// When it was begun. Microseconds since 1970.
+    /// Start of the conversation. Microseconds since 1970.
     pub(super) began: Option<i64>,
-    /// Model of replies that name none, and that no prompt names one for.
+    /// Model of replies if neither they nor their prompts name one.
     pub(super) model: Option<String>,
     pub(super) was_aborted: bool,
-    /// True if another source that has the same conversation goes before this one.
+    /// True if another source with the same conversation overrides this one.
     pub(super) is_copy: bool,
 }
 
-/// What its list says of a bubble, for what the bubble itself does not say.
+/// Facts of a bubble from its list, used if the bubble itself lacks them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Place {
     pub(super) id: String,
     pub(super) is_users: Option<bool>,
     /// Microseconds since 1970.
     pub(super) moment: Option<i64>,
-    /// True if the conversation went on without it.
+    /// True if the conversation continued without it.
     pub(super) is_left: bool,
 }
 
@@ -45,9 +45,9 @@ pub(super) struct Place {
 pub(super) struct Conversation<'o, 's> {
     rows: Rows<'o, 's>,
     known: Known,
-    /// The model that the last prompt was for.
+    /// The model of the last prompt.
     asked: Option<String>,
-    /// When each turn began, in order of the conversation. Microseconds since 1970.
+    /// Start and number of each turn, in order of the conversation. Starts are microseconds since 1970.
     turns: Vec<(i64, i64)>,
     seen: KeySet,
     ledger: Ledger,
@@ -130,7 +130,7 @@ impl<'o, 's> Conversation<'o, 's> {
         Ok(())
     }
 
-    /// Returns true if the bubble is the user's; `None` if neither the bubble nor its list says whose it is.
+    /// Returns true if the bubble is the user's; `None` if neither the bubble nor its list records it.
     fn is_users(&mut self, bubble: &Bubble<'_>, place: &Place) -> Option<bool> {
         let known = bubble.is_users();
         let is_users = known.or(place.is_users);
@@ -154,14 +154,15 @@ impl<'o, 's> Conversation<'o, 's> {
         Ok(())
     }
 
-    /// Adds a summary of what was said before.
+    /// Adds a summary of the conversation so far.
     fn summarize(&mut self, id: &str, text: &str, timestamp: Option<i64>, is_left: bool) -> Result<(), Reject> {
         self.has_summary = true;
         let row = MessageRow { text: Some(text), ..blank(Role::System, MessageKind::Compaction) };
         self.say(&Position::new(id, timestamp), row, is_left)
     }
 
-    /// A prompt begins a turn. What the conversation went on without belongs to the turn of its own time.
+    /// Begins a turn at a prompt. A bubble without which the conversation continued belongs to the turn of its own
+    /// time.
     fn enter_turn(&mut self, is_prompt: bool, timestamp: Option<i64>, is_left: bool) {
         if is_prompt {
             self.rows.thread.begin_turn();
@@ -171,13 +172,13 @@ impl<'o, 's> Conversation<'o, 's> {
         }
     }
 
-    /// The turn that a moment lies in.
+    /// Returns the turn that a time lies in.
     fn turn_at(&self, moment: Option<i64>) -> Option<i64> {
         let moment = moment?;
         self.turns.iter().filter(|(begun, _)| *begun <= moment).max().map(|(_, turn)| *turn)
     }
 
-    /// Notes the tokens of a bubble; gives the id of the response that it belongs to.
+    /// Notes the tokens of a bubble; returns the id of its response.
     fn bill(
         &mut self,
         bubble: &Bubble<'_>,
@@ -207,7 +208,7 @@ impl<'o, 's> Conversation<'o, 's> {
         ))
     }
 
-    /// Copies of a bubble give way to that of the conversation that was begun first.
+    /// Lets the bubble of the conversation that began first supersede its copies.
     fn tell_twin(&mut self, bubble: &Bubble<'_>, is_users: bool, kind: Kind, id: &str) {
         let (Some(began), Some(twin)) = (self.known.began, bubble.twin_key(is_users)) else { return };
         self.rows.out.claim_since(twin, Some(began));
@@ -253,7 +254,7 @@ impl<'o, 's> Conversation<'o, 's> {
     }
 
     /// Ends the conversation, present also under the workspace's key. A summary that no bubble holds is its last
-    /// message. Where nothing was said, there is no session: then the sink is given back.
+    /// message. If nothing was said, there is no session, and the sink is returned.
     pub(super) fn end(
         mut self,
         facts: Facts,
@@ -292,9 +293,9 @@ fn kind_of(bubble: &Bubble<'_>, role: Role, has_error: bool) -> MessageKind {
     }
 }
 
-/// Says of a row that it is no row where a conversation that was begun before this one has its twin.
+/// Lets a row's twin in a conversation that began before this one supersede it.
 pub(super) fn give_way_to_twin(out: &mut Sink<'_>, kind: Kind, id: &str, twin: u64, began: i64) {
-    // The moment is kept in whole seconds and rounded up: two seconds before lies before this conversation's own claim.
+    // The time is kept in whole seconds and rounded up: two seconds earlier is before this conversation's own claim.
     out.yields_to(kind, id, twin, Some(began.saturating_sub(2_000_000)));
 }
 

@@ -1,4 +1,4 @@
-//! What `ItemTable` holds: the chat before 0.43, the composers before 0.45, lists of later ones, typed prompts.
+//! Values of `ItemTable`: the chat before 0.43, the composers before 0.45, lists of later ones, typed prompts.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -18,21 +18,21 @@ const CHATS: [&str; 2] = ["workbench.panel.aichat.view.aichat.chatdata", "workbe
 const COMPOSERS: &str = "composer.composerData";
 const PROMPTS: &str = "aiService.prompts";
 const GENERATIONS: &str = "aiService.generations";
-/// What the views of composers are stored under, before a name of their own.
+/// Beginning of the keys of composers' views, before a name of their own.
 const PANES: &str = "workbench.panel.composerChatViewPane.";
 const PANES_END: &str = "workbench.panel.composerChatViewPane/";
-/// What stands before a composer's id in the state of its view.
+/// Text before a composer's id in the state of its view.
 const VIEW: &str = "aichat.view.";
 
-/// Keys that are read, each as one.
+/// Keys to read, each as one unit.
 pub(super) const KEYS: [&str; 5] = [CHATS[0], CHATS[1], COMPOSERS, PANES, PROMPTS];
 
-/// A key, and the first and the last that it stands for.
+/// Returns a key, and the first and the last key that it stands for.
 pub(super) fn range_of(key: &'static str) -> (&'static str, &'static str, &'static str) {
     if key == PANES { (key, key, PANES_END) } else { (key, key, key) }
 }
 
-/// Reads what stands under one of the keys.
+/// Reads the value of one of the keys.
 pub(super) fn read(state: &State<'_>, key: &str, out: &mut Sink<'_>) -> Result<(), Reject> {
     if key == PANES {
         return read_panes(state, out);
@@ -61,7 +61,7 @@ fn read_chats(state: &State<'_>, json: &str, out: &mut Sink<'_>) -> Result<(), R
     })
 }
 
-/// A tab tells one moment: when its last prompt was sent.
+/// Reads a tab, which records one time: that of its last prompt.
 fn read_tab(state: &State<'_>, tab: &Tab<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let Some(id) = tab.id.get() else { return Ok(()) };
     let mut prints = Prints::default();
@@ -86,8 +86,8 @@ fn read_tab(state: &State<'_>, tab: &Tab<'_>, out: &mut Sink<'_>) -> Result<(), 
     Ok(())
 }
 
-/// Composers with their conversations, or what later versions still list of them: then the folder is told to wherever
-/// their conversations are.
+/// Reads composers with their conversations, or later versions' lists of composers. From a list, notes the folder for
+/// the sources that have the conversations.
 fn read_composers(state: &State<'_>, json: &str, out: &mut Sink<'_>) -> Result<(), Reject> {
     let is_sound = each_composer(json, |composer, _| {
         if let Some(id) = composer.id.get() {
@@ -113,7 +113,7 @@ fn read_composers(state: &State<'_>, json: &str, out: &mut Sink<'_>) -> Result<(
     Ok(())
 }
 
-/// Tells a composer's conversation, and its transcript, what the workspace knows of it.
+/// Notes the workspace's folder and a composer's title for its conversation and its transcript.
 fn tell(state: &State<'_>, id: &str, title: Option<&str>, out: &mut Sink<'_>) {
     for key in [session_key(AGENT, id), transcript_key(id)] {
         if let Some(folder) = &state.folder {
@@ -125,7 +125,7 @@ fn tell(state: &State<'_>, id: &str, title: Option<&str>, out: &mut Sink<'_>) {
     }
 }
 
-/// The composers that were shown in the workspace, by the state of their views.
+/// Reads the composers that were shown in the workspace, by the state of their views.
 fn read_panes(state: &State<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let (ids, read) = panes(state);
     for id in ids {
@@ -135,7 +135,7 @@ fn read_panes(state: &State<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     read
 }
 
-/// Ids of the composers whose views have a state, and what kept others from being read.
+/// Returns the ids of the composers whose views have a state, and the error that kept others from being read.
 fn panes(state: &State<'_>) -> (Vec<String>, Result<(), Reject>) {
     let mut ids = Vec::new();
     let read = state.each_item(PANES, |json| {
@@ -171,8 +171,8 @@ fn has_chats(state: &State<'_>) -> Result<bool, Reject> {
     Ok(lists.unwrap_or(Ok(false))? || !panes.is_empty())
 }
 
-/// Prompts that were typed in a workspace of which nothing else is known. They give way to any composer that says that
-/// it was opened there.
+/// Reads the typed prompts of a workspace of which nothing else is known. Any composer that was opened there supersedes
+/// them.
 fn read_prompts(state: &State<'_>, json: &str, out: &mut Sink<'_>) -> Result<(), Reject> {
     if has_chats(state)? {
         return Ok(());
@@ -198,7 +198,7 @@ fn read_prompts(state: &State<'_>, json: &str, out: &mut Sink<'_>) -> Result<(),
     prompts.push(out)
 }
 
-/// When each text was sent, as far as the workspace's last requests tell. Microseconds since 1970.
+/// Returns the times at which each text was sent, by the workspace's last requests. Microseconds since 1970.
 fn moments(state: &State<'_>) -> Result<BTreeMap<String, VecDeque<i64>>, Reject> {
     let mut moments: BTreeMap<String, VecDeque<i64>> = BTreeMap::new();
     state.with_item(GENERATIONS, |json| {

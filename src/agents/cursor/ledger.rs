@@ -1,5 +1,4 @@
-//! What a conversation cost, as far as Cursor tells: tokens of a few bubbles, and in some versions a price for each
-//! model.
+//! Usage of a conversation that Cursor records: tokens of a few bubbles, and in some versions a cost for each model.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +10,7 @@ use crate::extract::{Kind, Reject, Sink, key};
 use crate::source::records::Raw;
 use crate::tables::{UsageGrain, UsageRow};
 
-/// A response of which tokens were recorded.
+/// A response with recorded tokens.
 #[derive(Debug, Clone)]
 pub(super) struct Billed {
     pub(super) id: String,
@@ -27,16 +26,16 @@ pub(super) struct Billed {
     pub(super) duration_ms: Option<i64>,
     /// Bubbles that repeat it.
     pub(super) copies: i64,
-    /// What its copy in a duplicated conversation has in common with it, and when this conversation was begun.
+    /// Key that it shares with its copy in a duplicated conversation, and start of this conversation.
     pub(super) twin: Option<(u64, i64)>,
 }
 
-/// The responses of a conversation, and what models cost in it.
+/// Responses of a conversation, and costs of models in it.
 #[derive(Default)]
 pub(super) struct Ledger {
     session: String,
     billed: Vec<Billed>,
-    /// Places of responses by the id that their bubbles name.
+    /// Places of responses, by the id that their bubbles name.
     places: BTreeMap<String, Vec<usize>>,
     /// Cost of each model. USD.
     costs: BTreeMap<String, f64>,
@@ -51,8 +50,8 @@ impl Ledger {
         self.billed.is_empty()
     }
 
-    /// Adds what a bubble tells of a response; gives the response's id. Bubbles that tell the same of the same response
-    /// are one; other numbers under its id are another response.
+    /// Adds a bubble's tokens of a response; returns the response's id. The same numbers under the same id are one
+    /// response; other numbers are another response.
     pub(super) fn add(&mut self, id: &str, billed: Billed) -> String {
         let places = self.places.entry(id.to_owned()).or_default();
         for place in places.iter() {
@@ -69,7 +68,7 @@ impl Ledger {
         id
     }
 
-    /// Takes `usageData`: models, and what each has cost. Gives whether there is any.
+    /// Takes `usageData`: models, and the cost of each. Returns true if there is any.
     pub(super) fn take_costs(&mut self, costs: Raw<'_>) -> bool {
         let Some(json) = costs.json().filter(|json| json.starts_with('{')) else { return false };
         let entries: Entries<'_> = serde_json::from_str(json).unwrap_or_default();
@@ -82,8 +81,8 @@ impl Ledger {
         !self.costs.is_empty()
     }
 
-    /// Emits the responses, and a row for each model with a cost. Its tokens are those of its responses, which are no
-    /// rows of their own then: the cost is theirs too.
+    /// Emits the responses, and a row for each model with a cost. The row has the tokens of the model's responses, and
+    /// supersedes their rows because it has their cost too.
     pub(super) fn push(self, out: &mut Sink<'_>, session: &str, began: Option<i64>, weak: bool) -> Result<(), Reject> {
         let mut priced: BTreeMap<&str, (i64, i64)> = BTreeMap::new();
         for billed in &self.billed {
@@ -118,14 +117,15 @@ impl Ledger {
         Ok(())
     }
 
-    /// How the costs spell a model, which bubbles may spell otherwise; none where they lack it.
+    /// Returns the spelling of a model in the costs, which may differ from that in bubbles; `None` if they lack the
+    /// model.
     fn named_in_costs(&self, out: &Sink<'_>, model: &str) -> Option<&str> {
         let same = || self.costs.keys().find(|named| out.model_named(named) == out.model_named(model));
         let exact = self.costs.get_key_value(model).map(|(named, _)| named);
         exact.or_else(same).map(String::as_str)
     }
 
-    /// The key of the fact that what a model cost in the conversation is told.
+    /// Returns the key of the fact that the cost of a model in the conversation is recorded.
     fn key_of(&self, out: &Sink<'_>, model: &str) -> u64 {
         key(AGENT, Kind::Presence, &format!("cost:{}:{}", self.session, out.model_named(model)))
     }

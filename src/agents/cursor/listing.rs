@@ -1,4 +1,4 @@
-//! What is known of a composer beside its bubbles, from its own record and from lists of composers.
+//! Facts of a composer other than its bubbles, from its own record and from lists of composers.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::source::Database;
 use crate::source::records::{List, Object, Raw, record};
 use crate::tables::SessionKind;
 
-/// What one place says of a composer.
+/// Facts of a composer from one place.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Listing {
     /// Microseconds since 1970.
@@ -32,7 +32,7 @@ pub(super) struct Listing {
     pub(super) call: Option<String>,
     pub(super) subagent_type: Option<String>,
     pub(super) is_subagent: bool,
-    /// Changes with what is listed.
+    /// Hash that changes with the listed facts.
     pub(super) hash: u64,
 }
 
@@ -43,7 +43,7 @@ record! {
 }
 
 impl Listing {
-    /// What a record says.
+    /// Returns the facts in a record.
     pub(super) fn of(composer: &Composer<'_>) -> Self {
         let (repository, branch) = place::of_repositories(&composer.repositories);
         let title =
@@ -62,7 +62,7 @@ impl Listing {
         listing.started_by(&composer.started_by)
     }
 
-    /// The same, of a session that another started.
+    /// Adds the facts of the session's starter.
     pub(super) fn started_by(self, info: &Object<StartedBy<'_>>) -> Self {
         let Some(info) = info.0.as_ref() else { return self };
         Self {
@@ -75,7 +75,7 @@ impl Listing {
         }
     }
 
-    /// The same, with what another place says where this one says nothing.
+    /// Fills missing facts with those of another place.
     pub(super) fn or(self, other: Self) -> Self {
         Self {
             created: self.created.or(other.created),
@@ -94,7 +94,7 @@ impl Listing {
         }
     }
 
-    /// The session's facts; the root where it is known.
+    /// Returns the session's facts, with the root if it is known.
     pub(super) fn facts(self, root: Option<String>) -> Facts {
         Facts {
             kind: if self.is_subagent { SessionKind::Subagent } else { SessionKind::Session },
@@ -135,7 +135,7 @@ pub(super) fn each_composer(
     }
 }
 
-/// The composers that the global database lists, in a value or, in some installations of 3.x, in a table.
+/// Returns the composers that the global database lists, in a value or, in some installations of 3.x, in a table.
 pub(super) fn of_database(database: &Database) -> Result<BTreeMap<String, Listing>, Reject> {
     let mut listings = BTreeMap::new();
     if !database.columns("ItemTable")?.is_empty() {

@@ -56,7 +56,7 @@ static ABOUT: About = About {
     ..About::NEW
 };
 
-/// The databases' name, in the folder of all workspaces and in that of each.
+/// Name of the databases, in the folder of all workspaces and in that of each.
 const STATE: &str = "state.vscdb";
 /// The database of a chat of the command-line program.
 const STORE: &str = "store.db";
@@ -65,7 +65,7 @@ const TITLES: &str = "ai-code-tracking.db";
 const TRACKING: &str = "ai-tracking";
 /// The folder of a project's transcripts.
 const TRANSCRIPTS: &str = "agent-transcripts";
-/// Folders below it that are looked into.
+/// Levels of folders below it to search.
 const TRANSCRIPT_DEPTH: usize = 3;
 
 impl Agent for Cursor {
@@ -137,7 +137,7 @@ impl Agent for Cursor {
     }
 }
 
-/// A database is what its tables say.
+/// Reads a database by the tables that it has.
 fn extract_database(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let database = source.database()?;
     if store::is_store(&database)? {
@@ -153,21 +153,20 @@ fn add_stores(folder: &Path, found: &mut Found) {
     }
 }
 
-/// Returns true if a `state.vscdb` is Cursor's: other editors of the same make keep theirs in folders of their own
-/// names.
+/// Returns true if a `state.vscdb` is Cursor's: similar editors keep theirs in folders with their own names.
 fn is_cursors(path: &Path) -> bool {
     let user = path.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "User"));
     let editor = user.and_then(Path::parent).and_then(Path::file_name).and_then(|name| name.to_str());
     editor.is_none_or(|name| name.starts_with("Cursor"))
 }
 
-/// Returns true if a `store.db` is that of a chat: it lies in a folder named by the chat's id.
+/// Returns true if a `store.db` is that of a chat: its folder has the chat's id as its name.
 fn is_chat(path: &Path) -> bool {
     let folder = path.parent().and_then(Path::file_name).and_then(|name| name.to_str()).unwrap_or_default();
     uuid::Uuid::try_parse(folder).is_ok() || ["chats", "acp-sessions"].iter().any(|name| lies_in(path, name))
 }
 
-/// The kind of a file among transcripts.
+/// Returns the kind of a file among transcripts.
 fn transcript_kind(path: &Path) -> Option<&'static str> {
     match path.extension()?.to_str()? {
         "jsonl" => Some("transcript"),
@@ -176,12 +175,12 @@ fn transcript_kind(path: &Path) -> Option<&'static str> {
     }
 }
 
-/// The key of the fact that a session has a transcript, which holds less than the databases do.
+/// Returns the key of the fact that a session has a transcript, which holds less than the databases do.
 fn transcript_key(session: &str) -> u64 {
     key(AGENT, Kind::Presence, &format!("transcript:{session}"))
 }
 
-/// The key of the fact that a workspace has composers.
+/// Returns the key of the fact that a workspace has composers.
 fn workspace_key(workspace: &str) -> u64 {
     key(AGENT, Kind::Presence, &format!("workspace:{workspace}"))
 }

@@ -6,7 +6,7 @@ use crate::agents::uri::path_of_uri;
 use crate::source::records::{List, Object, Text};
 use crate::source::{Source, repair};
 
-/// The folder of a workspace database, by the file beside it.
+/// Returns the folder of a workspace database, by the file next to it.
 pub(super) fn of_database(source: &Source<'_>) -> Option<String> {
     let bytes = source.sidecar(&source.path.with_file_name("workspace.json"))?;
     let text = repair(&bytes);
@@ -17,7 +17,7 @@ pub(super) fn of_database(source: &Source<'_>) -> Option<String> {
     .ok()?
 }
 
-/// The folder that a composer says it was opened in.
+/// Returns the folder in which a composer was opened, as it records.
 pub(super) fn of_workspace(workspace: &Object<Workspace<'_>>) -> Option<String> {
     let workspace = workspace.0.as_ref()?;
     let several = || workspace.file.0.as_ref().and_then(path_of).and_then(|path| parent(&path));
@@ -34,7 +34,7 @@ fn parent(path: &str) -> Option<String> {
     path.get(..end).filter(|path| !path.is_empty()).map(str::to_owned)
 }
 
-/// Path and branch of the repositories that were worked in: the first's path, the branch that was worked on last.
+/// Returns path and branch of the repositories: the first one's path, and the branch with the latest work.
 pub(super) fn of_repositories(repositories: &List<Object<Repository<'_>>>) -> (Option<String>, Option<String>) {
     let all = || repositories.0.iter().filter_map(|repository| repository.0.as_ref());
     let path = all().find_map(|repository| repository.path.get());

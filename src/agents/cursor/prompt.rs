@@ -1,20 +1,20 @@
-//! What the person said, as the command-line program and the transcripts wrap it.
+//! The person's messages, as the command-line program and the transcripts wrap them.
 
 use crate::tables::MessageKind;
 use chrono::{Duration, NaiveDateTime};
 
-/// The text of a user's message without what was added to it.
+/// A user's message without the text added to it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Prompt<'t> {
-    /// `prompt`, or `meta` for what the program said in the person's place.
+    /// `prompt`, or `meta` for a text that the program wrote in the person's name.
     pub(super) kind: MessageKind,
     pub(super) text: &'t str,
-    /// When it was sent, to the minute. Microseconds since 1970.
+    /// Time of the message, to the minute. Microseconds since 1970.
     pub(super) moment: Option<i64>,
 }
 
 impl<'t> Prompt<'t> {
-    /// Takes the wrapping off. A query that goes on behind its tag without a line end is the program's own.
+    /// Removes the wrapping. A query that follows its tag without a line end is the program's own.
     pub(super) fn of(text: &'t str) -> Self {
         let stamp = within(text, "<timestamp>", "</timestamp>");
         let moment = stamp.and_then(|(stamp, _)| moment_of(stamp));
@@ -28,13 +28,14 @@ impl<'t> Prompt<'t> {
     }
 }
 
-/// What stands between two marks, and what stands behind; up to the end where the second is missing.
+/// Returns the text between two marks, and the text after them. Without the second mark, the first text goes to the
+/// end.
 fn within<'t>(text: &'t str, open: &str, close: &str) -> Option<(&'t str, &'t str)> {
     let (_, rest) = text.split_once(open)?;
     Some(rest.split_once(close).unwrap_or((rest, "")))
 }
 
-/// `Monday, May 4, 2026, 12:39 AM (UTC+5:30)`; without an offset there is no moment.
+/// Reads `Monday, May 4, 2026, 12:39 AM (UTC+5:30)`. Returns `None` without an offset.
 fn moment_of(stamp: &str) -> Option<i64> {
     let (local, offset) = stamp.trim().split_once(" (UTC")?;
     let (_, date) = local.split_once(", ")?;

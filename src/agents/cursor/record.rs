@@ -1,4 +1,4 @@
-//! Shapes of what Cursor stores.
+//! Shapes of Cursor's records.
 
 use std::borrow::Cow;
 
@@ -53,10 +53,10 @@ record! {
     /// A git repository that a composer worked in.
     Repository<'a> { path: Text<'a> = "repoPath", branches: List<Object<Branch<'a>>> = "branches" }
 
-    /// A branch, and when it was last worked on.
+    /// A branch, and the time of the last work on it.
     Branch<'a> { name: Text<'a> = "branchName", at: Moment = "lastInteractionAt" }
 
-    /// Who started a subagent: of a composer, or of a chat of the command-line program.
+    /// Starter of a subagent: of a composer, or of a chat of the command-line program.
     StartedBy<'a> {
         parent: Text<'a> = "parentComposerId" | "parentAgentId",
         root: Text<'a> = "rootParentConversationId" | "rootParentAgentId",
@@ -103,14 +103,14 @@ record! {
         context: Object<Context<'a>> = "context",
     }
 
-    /// What a prompt of a composer was given beside its text.
+    /// Attachments of a composer's prompt.
     Context<'a> {
         images: List<IgnoredAny> = "selectedImages",
         files: List<IgnoredAny> = "fileSelections",
         documents: List<IgnoredAny> = "selectedDocs",
     }
 
-    /// When a request went out and came back. Milliseconds since 1970; `clientStartTime` is of another clock, and never
+    /// Times of a request and its response. Milliseconds since 1970. `clientStartTime` is from another clock, and never
     /// read.
     Timing<'a> {
         sent: Fraction = "clientRpcSendTime",
@@ -118,7 +118,7 @@ record! {
         ended: Fraction = "clientEndTime",
     }
 
-    /// Tokens of a bubble; both zero where nothing was recorded.
+    /// Tokens of a bubble; both 0 if nothing was recorded.
     TokenCount<'a> {
         input: TokenNumber = "inputTokens" | "input_tokens",
         output: TokenNumber = "outputTokens" | "output_tokens",
@@ -148,7 +148,7 @@ record! {
         child: Text<'a> = "subagentComposerId",
     }
 
-    /// The fields of a result that tell how a call ended.
+    /// Fields of a result that show the outcome of a call.
     ToolResult<'a> {
         output: Raw<'a> = "output",
         exit_code: Number = "exitCodeV2",
@@ -182,7 +182,7 @@ record! {
     /// A thought; also a `delegate`, which holds a text alone.
     Thought<'a> { text: Text<'a> = "text" | "thinking" | "a" }
 
-    /// What a model cost in a composer.
+    /// Cost of a model in a composer.
     Cost<'a> { cents: Fraction = "costInCents" }
 
     /// The chat before 0.43.
@@ -208,7 +208,7 @@ record! {
         workspace: Text<'a> = "workspace" | "configuration",
     }
 
-    /// `meta.json` beside a chat of the command-line program.
+    /// `meta.json` next to a chat of the command-line program.
     ChatMeta<'a> {
         title: Text<'a> = "title",
         cwd: Text<'a> = "cwd",
@@ -238,7 +238,7 @@ record! {
     /// A call in OpenAI's shape.
     OpenAiCall<'a> { id: Text<'a> = "id", function: Object<OpenAiFunction<'a>> = "function" }
 
-    /// What is called.
+    /// Function of a call.
     OpenAiFunction<'a> { name: Text<'a> = "name", arguments: Raw<'a> = "arguments" }
 
     /// A block of a content, in a chat or a transcript.
@@ -267,7 +267,7 @@ record! {
     ignores []
 }
 
-/// The entries of an object as they stand, in order.
+/// Unparsed entries of an object, in order.
 #[derive(Debug, Default)]
 pub(super) struct Entries<'a>(pub(super) Vec<(Cow<'a, str>, &'a RawValue)>);
 

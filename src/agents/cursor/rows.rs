@@ -10,9 +10,9 @@ use crate::tables::{MessageKind, MessageRow};
 pub(super) struct Rows<'o, 's> {
     pub(super) out: &'o mut Sink<'s>,
     pub(super) thread: Thread,
-    /// When the session began, for a first message without a time of its own. Microseconds since 1970.
+    /// Start of the session, for a first message without a time of its own. Microseconds since 1970.
     began: Option<i64>,
-    /// True if another source that has the same records overrides this one.
+    /// True if another source with the same records overrides this one.
     is_copy: bool,
     /// Key that is present if another source has all records of this one, and maybe more.
     yields_to: Option<u64>,
@@ -24,7 +24,7 @@ impl<'o, 's> Rows<'o, 's> {
         Self { out, thread: Thread::new(facts).with(Parents::Rows), began, is_copy, yields_to: None }
     }
 
-    /// Makes the rows give way to a source that claims the key.
+    /// Lets a source that claims the key supersede the rows.
     pub(super) fn yielding(self, to: u64) -> Self {
         Self { yields_to: Some(to), ..self }
     }

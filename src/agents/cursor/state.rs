@@ -1,5 +1,5 @@
-//! `state.vscdb`: the global database, which holds the composers of all workspaces since 0.45 and may have tens of
-//! gigabytes, and the database of each workspace, which held the older ones.
+//! `state.vscdb`: the global database, which has the composers of all workspaces since 0.45 and may grow to tens of
+//! gigabytes, and the database of each workspace, which has the older composers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use super::{composer, items, place, value};
 use crate::extract::{Reject, Sink};
 use crate::source::{Database, Scope, Section, Source};
 
-/// The key of a composer's record, before its id.
+/// Beginning of the key of a composer's record, before its id.
 const COMPOSER: &str = "composerData:";
-/// The key of a bubble, before its composer's id and its own.
+/// Beginning of the key of a bubble, before its composer's id and its own.
 const BUBBLE: &str = "bubbleId:";
-/// What a bubble weighs by rule of thumb, so that none has to be read for it. Bytes.
+/// Estimated size of a bubble, so that none has to be read for it. Bytes.
 const BUBBLE_WEIGHT: u64 = 8 << 10;
 
 /// One open database.
 pub(super) struct State<'d> {
     pub(super) database: &'d Database,
-    /// Folder of the workspace that the database is of.
+    /// Folder of the database's workspace.
     pub(super) folder: Option<String>,
     /// Name of the database's folder, which is the workspace's id.
     pub(super) workspace: String,
@@ -32,10 +32,10 @@ pub(super) struct State<'d> {
     has_items: bool,
 }
 
-/// What is found out of a database before its conversations are read.
+/// Contents of a database, listed before its conversations are read.
 struct Survey {
     listings: Arc<BTreeMap<String, Listing>>,
-    /// What is read as one: a composer, by its key whether it has a record or not, or a value that holds several
+    /// Units that are read as one: a composer, by its key with or without a record, or a value that holds several
     /// conversations.
     sections: Vec<Section>,
     damage: Option<String>,
@@ -53,12 +53,12 @@ impl Survey {
     }
 }
 
-/// What of the database is read by itself.
+/// Returns the parts of the database that are read separately.
 pub(super) fn sections(source: &Source<'_>, database: &Database) -> Result<Vec<Section>, Reject> {
     Ok(Survey::of(source, database)?.sections.clone())
 }
 
-/// Reads the database, or one section of it. What lies on a damaged page is lost, and nothing else.
+/// Reads the database, or one section of it. A damaged page loses only the rows stored on it.
 pub(super) fn extract(source: &Source<'_>, database: &Database, out: &mut Sink<'_>) -> Result<(), Reject> {
     let survey = Survey::of(source, database)?;
     let state = State::open(source, database, Arc::clone(&survey.listings))?;
@@ -100,7 +100,7 @@ fn keep<T>(read: Result<T, Reject>, damaged: &mut Option<rusqlite::Error>) -> Re
 }
 
 impl<'d> State<'d> {
-    /// Looks at what there is.
+    /// Finds the tables of the database.
     fn open(
         source: &Source<'_>,
         database: &'d Database,
@@ -121,7 +121,7 @@ impl<'d> State<'d> {
         })
     }
 
-    /// All units, by keys and small columns alone: no bubble is looked at.
+    /// Returns all units, by keys and small columns alone: reads no bubble.
     fn list(&self, damaged: &mut Option<rusqlite::Error>) -> Vec<Section> {
         let mut units = Vec::new();
         let mut run = |list: Result<(), Reject>| drop(keep(list, damaged));
@@ -154,7 +154,7 @@ impl<'d> State<'d> {
         Ok(())
     }
 
-    /// Composers of which only bubbles are left: one look into the index for each.
+    /// Lists composers of which only bubbles are left, with one index lookup for each.
     fn list_owners_of_bubbles(&self, ids: &mut BTreeSet<String>) -> Result<(), Reject> {
         let query = "SELECT key FROM cursorDiskKV WHERE key >= ?1 AND key < 'bubbleId;' ORDER BY key LIMIT 1";
         let mut statement = self.database.prepare(query)?;
@@ -195,7 +195,7 @@ impl<'d> State<'d> {
         Ok(Section { id: key, stamp: stamp.digest(), bytes: weight, began: listing.created, modified: listing.updated })
     }
 
-    /// Values of one database tell on each other: all have one stamp.
+    /// Lists the values of `ItemTable`, all with one stamp because they affect each other's rows.
     fn list_items(&self) -> Vec<Section> {
         let mut stamp = Xxh3::new();
         stamp.update(self.folder.as_deref().unwrap_or_default().as_bytes());
@@ -206,7 +206,7 @@ impl<'d> State<'d> {
                 stamp.update(json.as_bytes());
                 weight = Some(weight.unwrap_or(0) + json.len() as u64);
             };
-            // What is damaged is told of when it is read.
+            // Damage is reported when the values are read.
             let is_damaged = self.each_item(key, take).is_err();
             found.extend(weight.or(is_damaged.then_some(0)).map(|weight| (key, weight)));
         }
@@ -215,8 +215,8 @@ impl<'d> State<'d> {
         found.into_iter().map(unit).collect()
     }
 
-    /// Takes the values of `ItemTable` that a key stands for, in the order of their own keys. One on a damaged page
-    /// costs no other; the first damage is what is given back.
+    /// Takes the values of `ItemTable` that a key stands for, in the order of their own keys. A damaged page loses only
+    /// the values stored on it; the first damage is returned.
     pub(super) fn each_item(&self, key: &'static str, mut take: impl FnMut(&str)) -> Result<(), Reject> {
         let mut damaged = None;
         let keys = keep(self.keys_of_items(key), &mut damaged)?.unwrap_or_default();
@@ -226,7 +226,7 @@ impl<'d> State<'d> {
         damaged.map_or(Ok(()), |error| Err(Reject::Database(error)))
     }
 
-    /// The keys that one stands for, from the index alone.
+    /// Returns the keys that one key stands for, from the index alone.
     fn keys_of_items(&self, key: &'static str) -> Result<Vec<String>, Reject> {
         let (_, first, end) = items::range_of(key);
         let query = "SELECT key FROM ItemTable WHERE key >= ?1 AND key <= ?2 ORDER BY key";
@@ -234,7 +234,7 @@ impl<'d> State<'d> {
         Ok(statement.texts([first, end])?)
     }
 
-    /// Reads one unit, whatever else the database holds.
+    /// Reads one unit, independently of the rest of the database.
     fn read(&self, key: &str, out: &mut Sink<'_>) -> Result<(), Reject> {
         match key.strip_prefix(COMPOSER) {
             Some(id) => composer::read(self, id, out),
@@ -242,24 +242,24 @@ impl<'d> State<'d> {
         }
     }
 
-    /// What the lists say of a composer.
+    /// Returns the facts that the lists record of a composer.
     pub(super) fn listing(&self, id: &str) -> Listing {
         self.listings.get(id).cloned().unwrap_or_default()
     }
 
-    /// Takes a composer's own record; none where there is none, or none that can be read.
+    /// Takes a composer's own record. Returns `None` if it is missing or cannot be read.
     pub(super) fn composer<R>(&self, id: &str, take: impl FnOnce(&Composer<'_>) -> R) -> Result<Option<R>, Reject> {
         let taken =
             self.with_value(&format!("{COMPOSER}{id}"), |json| value::read::<Composer<'static>, _>(json, take).ok())?;
         Ok(taken.flatten())
     }
 
-    /// Takes the value of a key of `cursorDiskKV`; none where there is none, or only null.
+    /// Takes the value of a key of `cursorDiskKV`. Returns `None` if it is missing or null.
     pub(super) fn with_value<R>(&self, key: &str, take: impl FnOnce(&str) -> R) -> Result<Option<R>, Reject> {
         self.with("SELECT value FROM cursorDiskKV WHERE key = ?1", key, take)
     }
 
-    /// Takes the value of a key of `ItemTable`; none where there is none, or only null.
+    /// Takes the value of a key of `ItemTable`. Returns `None` if it is missing or null.
     pub(super) fn with_item<R>(&self, key: &str, take: impl FnOnce(&str) -> R) -> Result<Option<R>, Reject> {
         self.with("SELECT value FROM ItemTable WHERE key = ?1", key, take)
     }
@@ -271,7 +271,7 @@ impl<'d> State<'d> {
         Ok(value::text_of(row.get_ref(0)?).map(|json| take(&json)))
     }
 
-    /// Ids of a composer's bubbles, from the index alone.
+    /// Returns the ids of a composer's bubbles, from the index alone.
     pub(super) fn bubbles_of(&self, id: &str) -> Result<Vec<String>, Reject> {
         let prefix = format!("{BUBBLE}{id}:");
         let query = "SELECT key FROM cursorDiskKV WHERE key >= ?1 AND key < ?2 ORDER BY key";

@@ -1,4 +1,4 @@
-//! `store.db`: one chat of the command-line program, as blobs that a tree puts in order.
+//! `store.db`: one chat of the command-line program, as blobs in the order of a tree.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::agents::protobuf::next_field;
 use crate::extract::{Kind, NoteField, Reject, Sink, key};
 use crate::source::{Database, Source, repair};
 
-/// Trees within trees that are followed.
+/// Levels of trees within trees to follow.
 const DEPTH: usize = 32;
 /// Length of the hash that names a blob. Bytes.
 const HASH: usize = 32;
@@ -28,7 +28,7 @@ pub(super) fn is_store(database: &Database) -> Result<bool, Reject> {
         .all(|columns| !columns.is_empty()))
 }
 
-/// Reads the chat: what its newest tree reaches. Other blobs are older trees, and messages that were taken back.
+/// Reads the messages that the chat's newest tree reaches. Other blobs are older trees and withdrawn messages.
 pub(super) fn extract(source: &Source<'_>, database: &Database, out: &mut Sink<'_>) -> Result<(), Reject> {
     let beside = source.sidecar(&source.path.with_file_name("meta.json")).unwrap_or_default();
     let beside = repair(&beside);
@@ -106,7 +106,7 @@ fn read_message(
     Ok(taken.unwrap_or(Ok(())))
 }
 
-/// Row `0` of `meta`: JSON as hexadecimal digits.
+/// Returns row `0` of `meta`: JSON as hexadecimal digits.
 fn stored_meta(database: &Database) -> Result<Option<String>, Reject> {
     let mut statement = database.prepare("SELECT value FROM meta WHERE CAST(key AS TEXT) = '0'")?;
     let mut rows = statement.query([])?;
@@ -140,7 +140,7 @@ struct Tree<'d> {
 }
 
 impl Tree<'_> {
-    /// Adds the messages below a blob; gives whether it was there and sound.
+    /// Adds the messages below a blob. Returns true if the blob exists and is sound.
     fn walk(&mut self, hash: &str, depth: usize) -> Result<bool, Reject> {
         if depth > DEPTH || !self.visited.insert(hash.to_owned()) {
             return Ok(true);
@@ -159,12 +159,12 @@ impl Tree<'_> {
 }
 
 struct Links {
-    /// True if each is a tree, and its hash.
+    /// Hash of each link, with true if it is a tree.
     found: Vec<(bool, String)>,
     is_sound: bool,
 }
 
-/// The hashes in a protobuf record: of messages in field 1, of trees in field 2.
+/// Returns the hashes in a protobuf record: of messages in field 1, of trees in field 2.
 fn links(mut bytes: &[u8]) -> Links {
     let mut found = Vec::new();
     while !bytes.is_empty() {

@@ -17,7 +17,7 @@ use crate::extract::{Reject, Sink};
 use crate::source::{Source, repair};
 use crate::tables::{MessageKind, MessageRow, Role, Status};
 
-/// Lines that a part begins with.
+/// First lines of parts.
 const SIDES: [&str; 2] = ["user:", "assistant:"];
 
 /// Reads one transcript.
@@ -31,7 +31,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
             continue;
         }
         let text = repair(line.bytes);
-        // A torn last line may be the head of another part.
+        // A torn last line may be the beginning of another part's first line.
         if !line.ended && SIDES.iter().any(|side| side.starts_with(&*text)) {
             continue;
         }
@@ -41,7 +41,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     reader.rows.end_transcript(facts(source.path))
 }
 
-/// What one side said, up to the next `user:` or `assistant:`.
+/// Text, thinking and calls of one side, up to the next `user:` or `assistant:`.
 struct Part {
     is_users: bool,
     line: u64,
@@ -54,7 +54,7 @@ struct Part {
     is_blank: bool,
 }
 
-/// A call of it.
+/// A call of a part.
 struct Call {
     name: String,
     line: u64,
@@ -63,12 +63,12 @@ struct Call {
     has_result: bool,
 }
 
-/// What the next line belongs to.
+/// Target of the next line.
 enum GoesTo {
     Text,
     Thinking,
     Call,
-    /// The call that a result names; none where none is open.
+    /// The call that a result names; `None` if none is open.
     Result(Option<usize>),
 }
 

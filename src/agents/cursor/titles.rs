@@ -1,11 +1,11 @@
-//! Titles that Cursor made for its own tracking of what the model wrote: `ai-tracking/ai-code-tracking.db`.
+//! Titles that Cursor made to track code that the model wrote: `ai-tracking/ai-code-tracking.db`.
 
 use super::{AGENT, transcript_key};
 use crate::agents::kit::store::each_row;
 use crate::extract::{NoteField, Reject, Sink, session_key};
 use crate::source::{Source, value_text};
 
-/// Reads the titles of conversations; nothing else that is tracked says anything of them. Most are empty.
+/// Reads the titles of conversations. Most are empty. No other tracked data describe conversations.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let database = source.database()?;
     let columns = ["conversationId", "title", "updatedAt"];

@@ -1,4 +1,4 @@
-//! Tool calls: the category and arguments of each, and how it ended.
+//! Tool calls: the category, arguments and outcome of each.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use crate::tables::{Category, Status};
 /// Numbers of `tool` that stand for tools of MCP servers.
 const MCP_TOOLS: [i64; 3] = [0, 19, 49];
 
-/// The `category` of a tool: of the editor, or of the command-line program.
+/// Returns the `category` of a tool of the editor or of the command-line program.
 pub(super) fn category(name: &str) -> Category {
     match name {
         "run_terminal_cmd" | "run_terminal_command" | "run_terminal_command_v2" | "Shell" | "Bash" | "AwaitShell" => {
@@ -63,7 +63,7 @@ pub(super) fn category(name: &str) -> Category {
     }
 }
 
-/// The server of an `mcp_server_tool` or `mcp-server-tool` name.
+/// Returns the server in an `mcp_server_tool` or `mcp-server-tool` name.
 pub(super) fn mcp_server(name: &str) -> Option<&str> {
     let server = match (name.strip_prefix("mcp_"), name.strip_prefix("mcp-")) {
         (Some(_), _) if name.starts_with("mcp__") => mcp::server(name)?,
@@ -99,7 +99,7 @@ pub(super) fn call(name: &str, number: Option<i64>, inputs: [Option<&str>; 2]) -
     call
 }
 
-/// The first file that a patch is for; the patch may stand in a JSON string.
+/// Returns the first file of a patch, which may be within a JSON string.
 fn file_of_patch(patch: &str) -> Option<&str> {
     let rest = ["*** Update File: ", "*** Add File: ", "*** Delete File: "]
         .iter()
@@ -109,19 +109,20 @@ fn file_of_patch(patch: &str) -> Option<&str> {
     Some(file).filter(|file| !file.is_empty())
 }
 
-/// How a call ended.
+/// Outcome of a call.
 #[derive(Default, Debug, PartialEq, Eq)]
 pub(super) struct Ending {
-    /// None if the result does not say.
+    /// `None` if the result does not show it.
     pub(super) status: Option<Status>,
     pub(super) exit_code: Option<i64>,
-    /// The result as the model saw it, where it stands alone.
+    /// The result as the model saw it, if it is recorded separately.
     pub(super) output: Option<String>,
     pub(super) child: Option<String>,
 }
 
 impl Ending {
-    /// By what stands in a bubble. The person's no wins over the status, which says `completed` then.
+    /// Returns the outcome by a bubble. The person's refusal takes precedence over the status, which is `completed`
+    /// then.
     pub(super) fn of(tool: &ToolData<'_>, result: Option<&str>) -> Self {
         let mut outcome = result.map(Self::of_result).unwrap_or_default();
         let more = tool.more.0.as_ref();
@@ -143,7 +144,7 @@ impl Ending {
         outcome
     }
 
-    /// By a result alone.
+    /// Returns the outcome by a result alone.
     pub(super) fn of_result(json: &str) -> Self {
         let read = value::read::<ToolResult<'static>, _>(json, |result| {
             let exit_code = result.exit_code.0.or(result.old_exit_code.0);

@@ -1,5 +1,5 @@
-//! `agent-transcripts/**.jsonl`: what was said, without ids, times, models, results or tokens. It is all that is left
-//! where no database has the conversation.
+//! `agent-transcripts/**.jsonl`: messages without ids, times, models, results or tokens. If no database has the
+//! conversation, nothing else is left of it.
 
 use std::path::Path;
 
@@ -16,14 +16,14 @@ use crate::source::Source;
 use crate::source::jsonl::RecordReader;
 use crate::tables::{MessageKind, MessageRow, Role, SessionKind};
 
-/// Rows of a transcript: the session is named by the file, its parent by the folder.
+/// Returns the rows of a transcript. The file names the session, the folder its parent.
 pub(super) fn rows<'o, 's>(source: &Source<'_>, out: &'o mut Sink<'s>) -> Rows<'o, 's> {
     let session = source.stem().to_owned();
     let to = session_key(AGENT, &session);
     Rows::new(out, session, None, false).yielding(to)
 }
 
-/// What the path tells of the session.
+/// Returns the facts of the session that the path shows.
 pub(super) fn facts(path: &Path) -> Facts {
     let folder = path.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "subagents"));
     let parent = folder.and_then(Path::parent).and_then(Path::file_name).and_then(|name| name.to_str());

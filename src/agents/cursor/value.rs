@@ -10,7 +10,7 @@ use crate::source::jsonl::Shape;
 use crate::source::records::Raw;
 use crate::source::repair;
 
-/// The JSON text of a value; none for null and for what holds none.
+/// Returns the JSON text of a value; `None` for null and for values without one.
 pub(super) fn text_of(value: ValueRef<'_>) -> Option<Cow<'_, str>> {
     let (ValueRef::Text(bytes) | ValueRef::Blob(bytes)) = value else { return None };
     let text = match simdutf8::basic::from_utf8(bytes) {
@@ -26,7 +26,7 @@ pub(super) fn text_of(value: ValueRef<'_>) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Takes what a JSON text holds; one that cannot be read as it stands is repaired first.
+/// Takes the content of a JSON text. Repairs the text first if it cannot be read as it is.
 pub(super) fn read<S: Shape, R>(json: &str, take: impl FnOnce(&S::Of<'_>) -> R) -> Result<R, serde_json::Error> {
     match serde_json::from_str::<S::Of<'_>>(json) {
         Ok(record) => Ok(take(&record)),
@@ -37,7 +37,7 @@ pub(super) fn read<S: Shape, R>(json: &str, take: impl FnOnce(&S::Of<'_>) -> R) 
     }
 }
 
-/// What stands in a field that holds JSON or a text with JSON in it; none for null and for an empty text.
+/// Returns the content of a field that holds JSON or a text with JSON in it; `None` for null and for an empty text.
 pub(super) fn within(raw: Raw<'_>) -> Option<Cow<'_, str>> {
     let json = raw.json()?;
     let text = if json.starts_with('"') { string_of(json)? } else { Cow::Borrowed(json) };

@@ -1,4 +1,4 @@
-//! What Aider did for the model, which has no tools of its own: edits, commands, commits.
+//! Records what Aider did for the model, which has no tools of its own: edits, commands, commits.
 
 use chrono::NaiveDateTime;
 use serde_json::json;
@@ -9,24 +9,23 @@ use crate::agents::aider::told::{self, Told, Topic};
 use crate::extract::{EditedLines, Kind, Reject, Sink};
 use crate::tables::{Category, Status, ToolCallRow};
 
-/// Name of the call that a commit is.
+/// Name of a call that makes a commit.
 const COMMIT: &str = "git_commit";
-/// Most that is kept of what is told of a failed edit. Bytes.
+/// Most text to keep about a failed edit. Bytes.
 const MAX_FAILURE: usize = 64 << 10;
-/// How long before its run began, or after the next did, a commit may have been made, were the zone of the clock
-/// another. Microseconds.
+/// Longest time of a commit before its run's start or after the next run's, if the clock's zone changed. Microseconds.
 const ZONES: i64 = 26 * 3_600_000_000;
 
-/// What earlier lines tell of the act that follows.
+/// Facts from earlier lines about the act that follows.
 #[derive(Default)]
 pub(super) struct Acts {
-    /// Lines since the last that told something: what a question is about.
+    /// Lines since the last recognized one: the subject of a question.
     subject: String,
-    /// True if the person let the commands run that follow.
+    /// True if the person allowed the commands that follow.
     may_run: bool,
-    /// A file whose change was refused, which the next line says once more.
+    /// A file whose change the person refused; the next line reports it again.
     refused: Option<String>,
-    /// Edits that could not be applied, and what was told of them so far.
+    /// Edits that could not be applied, and the text about them so far.
     failure: Option<Failure>,
 }
 
@@ -41,7 +40,7 @@ impl Acts {
     }
 }
 
-/// What differs between calls.
+/// Values of a tool call row that differ between calls.
 struct Call<'t> {
     line: u64,
     name: &'static str,
@@ -87,7 +86,7 @@ impl Run {
             Told::Commit { hash, message } => self.commit(hash, message, line, out, beside),
             Told::Running(command) if self.acts.may_run => self.shell(command, Status::Pending, line, out),
             Told::Asked { about, is_allowed } => {
-                // Lines of one length, filled with spaces.
+                // Aider pads the lines with spaces to one length.
                 let subject: Vec<&str> = subject.lines().map(str::trim_end).collect();
                 self.asked(about, is_allowed, &subject.join("\n"), line, out)
             }
@@ -163,7 +162,7 @@ impl Run {
         self.call(&call, out)
     }
 
-    /// A commit, with its time and its full hash where the repository still has it.
+    /// Emits a commit, with its time and full hash if the repository still has it.
     fn commit(
         &mut self,
         hash: &str,

@@ -1,4 +1,4 @@
-//! Tokens and cost: a row for each report that Aider prints, which sums up a send.
+//! Tokens and cost: one row for each report that Aider prints, which sums up a send.
 
 use super::Run;
 use crate::agents::aider::analytics::{Send, provider};
@@ -7,7 +7,7 @@ use crate::agents::aider::tokens::{Count, Printed};
 use crate::extract::{Kind, Reject, Sink};
 use crate::tables::{UsageGrain, UsageRow};
 
-/// A report that comes before the reply that it is of, as until about 0.36.
+/// A report that comes before its reply, as until about 0.36.
 pub(super) struct Ahead {
     pub(super) printed: Printed,
     pub(super) line: u64,
@@ -39,7 +39,7 @@ impl Run {
             (reply.id.clone(), reply.seq)
         });
         let numbers = printed.numbers(self.model.as_deref(), self.tuple_version());
-        // Only a provider's own count tells of caches; that of a stream is Aider's estimate.
+        // Only a provider's own count includes caches; the count of a stream is Aider's estimate.
         let is_estimate = self.streams && numbers.cache_read.is_none();
         let Some(session) = &self.id else { return Ok(()) };
         let row = UsageRow {
@@ -68,7 +68,7 @@ impl Run {
         Ok(())
     }
 
-    /// What the log of analytics has of a send: its events come in the same order, within the run's time.
+    /// Returns the event of a send in the analytics log. Its events have the same order, within the run's time.
     fn logged(&mut self, printed: &Printed, out: &Sink<'_>, beside: &Beside) -> Option<Send> {
         let from = out.local_moment(self.started?)?;
         let until = self.until.and_then(|until| out.local_moment(until)).unwrap_or(i64::MAX);

@@ -139,7 +139,7 @@ impl Transcript<'_, '_> {
         self.push_answered(call_key(&call.call_id), call, outcome, early.output.as_deref(), early.ended_at)
     }
 
-    /// Makes the call of a result whose call no line holds. Its place is the line before the result.
+    /// Makes the missing call of a result. Its place is the line before the result.
     fn unknown_call(&mut self, spot: &Spot<'_, '_>, id: &str) -> PendingCall {
         let seq = self.seq;
         self.seq += 1;
@@ -157,7 +157,7 @@ impl Transcript<'_, '_> {
         self.out.tool_call(call.row(&self.session_id), call.weak)
     }
 
-    /// Adds to the subagent's session what only the call that started it says.
+    /// Adds facts to the subagent's session that only the call which started it records.
     pub(super) fn note_child(&mut self, call: &PendingCall) {
         if let Some(child) = &call.child {
             let key = session_key(self.out.agent(), child);
@@ -170,20 +170,21 @@ impl Transcript<'_, '_> {
         }
     }
 
-    /// The main session above the subagents that a line names; for a copied line the one that it was copied from.
+    /// Returns the main session above the subagents that a line names; for a copied line, the session it was copied
+    /// from.
     pub(super) fn main_of<'m>(&'m self, line: &'m Line<'_>) -> &'m str {
         let origin = line.session.get().filter(|_| self.identity.agent.is_none() && self.is_copy(line));
         origin.or(self.identity.main.as_deref()).unwrap_or(&self.session_id)
     }
 }
 
-/// The session of a subagent.
+/// Returns the session of a subagent.
 pub(super) fn child_session(main: &str, agent: &str) -> String {
     format!("{main}/agent-{agent}")
 }
 
-/// The id of a call: the provider's, which is unique, as it is; any other is qualified by the line that made the call,
-/// which copies keep.
+/// Returns the id of a call. The provider's ids are unique and stay as they are. Any other is qualified by the line
+/// that made the call, which copies keep.
 fn unique_id<'i>(id: &'i str, line: &str) -> Cow<'i, str> {
     if id.contains("toolu_") { Cow::Borrowed(id) } else { ids::qualified(line, id) }
 }

@@ -1,4 +1,4 @@
-//! What the lines of a transcript say of its session.
+//! Collects the facts of a session from the lines of its transcript.
 
 use super::super::record::{Description, Line};
 use super::Transcript;

@@ -8,14 +8,15 @@ use crate::extract::{Reject, error_type};
 use crate::source::records::Text;
 use crate::tables::{ErrorType, MessageKind, MessageRow, Role};
 
-/// How long a turn, a compaction or the slowest of several hooks took. Milliseconds.
+/// Returns the duration of a turn, a compaction or the slowest of several hooks. Milliseconds.
 fn duration_of(line: &Line<'_>) -> Option<i64> {
     let hooks = line.hooks.0.iter().filter_map(|hook| hook.0.as_ref()?.duration.0);
     let compaction = line.compaction.0.as_ref().and_then(|compaction| compaction.duration.0);
     line.duration.0.or(compaction).or(hooks.max())
 }
 
-/// Returns why a request failed. The text of the whole error would mislead: it names fields such as `rateLimits` that are null.
+/// Returns why a request failed. The text of the whole error would mislead: it names fields such as `rateLimits` that
+/// are null.
 fn failure_of(line: &Line<'_>) -> Option<ErrorType> {
     let failure: Failure<'_> = serde_json::from_str(line.error.json()?).ok()?;
     let reason = failure.answer.0.and_then(|answer| answer.error.0).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Records of subagents in progress lines, 2.0.76 to 2.1.49. When the subagents' files are gone, nothing else is left of
+//! Records of subagents in progress lines, 2.0.76 to 2.1.49. If the subagents' files are gone, nothing else is left of
 //! them.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::tables::{SessionKind, UsageRow};
 #[derive(Default)]
 pub(super) struct Progress(BTreeMap<String, Subagent>);
 
-/// A subagent, as far as progress lines say.
+/// A subagent, as progress lines record it.
 #[derive(Default)]
 struct Subagent {
     main: String,
@@ -69,7 +69,7 @@ impl Transcript<'_, '_> {
         facts.agent_version = own(line.version.get()).or(facts.agent_version.take());
     }
 
-    /// Emits the sessions of these subagents. Their own files, where they are there, say more.
+    /// Emits the sessions of these subagents. Their own files, if they exist, record more.
     pub(super) fn end_progress(&mut self) -> Result<(), Reject> {
         for (session_id, subagent) in std::mem::take(&mut self.progress.0) {
             self.out.turn_to(&session_id);

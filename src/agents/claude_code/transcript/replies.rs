@@ -1,4 +1,4 @@
-//! What the model says: one message for each response, over as many lines as it takes.
+//! Replies of the model: one message for each response, over as many lines as it takes.
 
 use super::super::call_key;
 use super::super::pending::Reply;
@@ -57,7 +57,7 @@ impl Transcript<'_, '_> {
         self.responses.add(response, message_id, line, message, number, seq, turn, weak);
     }
 
-    /// Takes a line that the file has a second time: its token counts may be higher.
+    /// Takes a duplicate line of the file: its token counts may be higher.
     pub(super) fn bill_again(&mut self, line: &Line<'_>, number: u64, uuid: &str, key: u64) {
         let Some(message) = line.message.0.as_ref().filter(|message| !is_synthetic(line, message)) else { return };
         if line.kind.is("assistant") {
@@ -100,7 +100,7 @@ impl Transcript<'_, '_> {
         Ok(())
     }
 
-    /// Emits the replies of a thread that nothing will be added to.
+    /// Emits the complete replies of a thread.
     pub(super) fn close_replies(&mut self, sidechain: bool) -> Result<(), Reject> {
         for reply in self.replies.close(sidechain) {
             self.push_reply(&reply)?;
@@ -119,7 +119,7 @@ impl Transcript<'_, '_> {
     }
 }
 
-/// Returns true if the program said something in the model's name; nobody was billed for it.
+/// Returns true if the program wrote the message in the model's name; nobody was billed for it.
 fn is_synthetic(line: &Line<'_>, message: &Message<'_>) -> bool {
     message.model.is("<synthetic>") || line.is_api_error.0
 }

@@ -14,13 +14,13 @@ use crate::extract::{EditedLines, KeyMap, KeySet, Kind, Reject, key};
 use crate::source::records::{Raw, Text};
 use crate::tables::{Category, MessageKind, MessageRow, Role, Status, ToolCallRow};
 
-/// The calls of a rollout that are not yet handed on.
+/// The calls of a rollout that are not emitted yet.
 #[derive(Default)]
 pub(super) struct Calls {
     open: KeyMap<Call>,
     answered: KeySet,
     given: Given,
-    /// The last reply and its response: calls that run within a call are of it.
+    /// The last reply and its response, which calls within a call belong to.
     pub(super) last_reply: Option<(String, Option<String>)>,
 }
 
@@ -58,7 +58,7 @@ pub(super) fn call_key(id: &str) -> u64 {
 }
 
 impl Call {
-    /// Takes what an event says about its end. The event comes before or after the result.
+    /// Takes the end that an event records. The event comes before or after the result.
     pub(super) fn ends(&mut self, end: End) {
         self.end = End { failed: end.failed || self.end.failed, ..end };
         if let Some(answer) = &mut self.answer {
@@ -72,18 +72,18 @@ impl Calls {
         self.open.get_mut(&call_key(id))
     }
 
-    /// Notes that a call was handed on.
+    /// Notes that a call was emitted.
     pub(super) fn settle(&mut self, id: &str) {
         self.answered.insert(call_key(id));
     }
 
-    /// Returns true if a call of that id was there.
+    /// Returns true if a call of that id has come.
     pub(super) fn knows(&self, id: &str) -> bool {
         let key = call_key(id);
         self.open.contains_key(&key) || self.answered.contains(&key)
     }
 
-    /// An id that is unique by itself, else one of the thread, numbered from the second on.
+    /// Returns an id that is unique by itself, else one of the thread, numbered from the second on.
     pub(super) fn next_id(&mut self, id: &str, namespace: &str) -> String {
         if is_global(id) {
             return id.to_owned();
@@ -93,7 +93,7 @@ impl Calls {
 }
 
 impl Rollout<'_, '_> {
-    /// A call that a later line answers.
+    /// Takes a call that a later line answers.
     pub(super) fn take_call(&mut self, spot: Spot, item: &Item<'_>) -> Result<(), Reject> {
         let name = match item.kind.get() {
             Some("local_shell_call") => "local_shell",
@@ -105,7 +105,7 @@ impl Rollout<'_, '_> {
         self.open_call(spot, item.call.get().or(item.id.get()), &name, arguments).map(drop)
     }
 
-    /// A call that the provider ran itself: its item is all there is.
+    /// Takes a call that the provider ran itself, which has no other items.
     pub(super) fn take_hosted_call(&mut self, spot: Spot, item: &Item<'_>) -> Result<(), Reject> {
         let name = if item.kind.is("web_search_call") { "web_search" } else { "image_generation" };
         let Some(call) = self.open_call(spot, item.id.get().or(item.call.get()), name, item.action.json())? else {
@@ -121,7 +121,7 @@ impl Rollout<'_, '_> {
         Ok(())
     }
 
-    /// Notes a call of the reply; none when it was there before. Gives its key.
+    /// Notes a call of the reply. Returns its key; `None` if the call is known.
     pub(super) fn open_call(
         &mut self,
         spot: Spot,
@@ -168,8 +168,8 @@ impl Rollout<'_, '_> {
         Ok(Some(key))
     }
 
-    /// Returns true if a call that is named as an earlier one is another: some providers number the calls of each
-    /// response anew. The earlier one is then handed on.
+    /// Returns true if a call with the id of an earlier one is another call, and emits the earlier one: some providers
+    /// restart the numbers of calls in each response.
     fn makes_room_for(&mut self, id: &str) -> Result<bool, Reject> {
         let key = call_key(id);
         let reply = self.reply.as_ref().filter(|reply| reply.calls.contains(&key));
@@ -185,7 +185,7 @@ impl Rollout<'_, '_> {
         earlier.map_or(Ok(true), |call| self.push_call(&call).map(|()| true))
     }
 
-    /// The result of a call.
+    /// Takes the result of a call.
     pub(super) fn take_output(&mut self, spot: Spot, item: &Item<'_>) -> Result<(), Reject> {
         let id = item.call.get().or(item.id.get()).unwrap_or_default();
         let mut failed = false;
@@ -206,7 +206,7 @@ impl Rollout<'_, '_> {
         self.take_result(spot, id, output, End { failed, ..End::default() }, attachments)
     }
 
-    /// The result of a call, as text.
+    /// Takes the result of a call, as text.
     pub(super) fn take_result(
         &mut self,
         spot: Spot,
@@ -246,7 +246,7 @@ impl Rollout<'_, '_> {
         })
     }
 
-    /// Makes the call of a result whose call no line holds.
+    /// Makes the missing call of a result.
     fn unknown_call(&mut self, spot: Spot, id: &str) -> Call {
         let seq = self.seq;
         self.seq += 1;
@@ -265,7 +265,7 @@ impl Rollout<'_, '_> {
         }
     }
 
-    /// Gives a call its result. It is handed on with its reply, which knows the response.
+    /// Adds a result to a call, which is emitted with its reply: the reply knows the response.
     pub(super) fn answer(&mut self, key: u64, answer: Answer) -> Result<(), Reject> {
         let Some(call) = self.calls.open.get_mut(&key) else { return Ok(()) };
         call.answer = Some(answer);
@@ -278,7 +278,7 @@ impl Rollout<'_, '_> {
         call.map_or(Ok(()), |call| self.push_call(&call))
     }
 
-    /// Emits the answered calls of a reply, and gives the others the response that made them.
+    /// Emits the answered calls of a reply, and sets the response of the others.
     pub(super) fn release_calls(&mut self, reply: &Reply) -> Result<(), Reject> {
         for key in &reply.calls {
             let Some(call) = self.calls.open.get_mut(key) else { continue };
@@ -336,15 +336,14 @@ impl Rollout<'_, '_> {
     }
 }
 
-/// The thread that a result says was spawned.
+/// Returns the spawned thread that a result names.
 fn child_in(output: &str) -> Option<String> {
     let structured: Structured<'_> = serde_json::from_str(output).ok()?;
     let thread = |text: &Text<'_>| text.get().filter(|id| is_uuid(id)).map(str::to_owned);
     thread(&structured.agent)
 }
 
-/// Returns true if the provider bills what a hosted web call did: a search, not a page that it opened or looked
-/// through.
+/// Returns true if the provider bills the action of a hosted web call: a search, not a page that it opened or searched.
 fn is_search(action: Raw<'_>) -> bool {
     let action: Action<'_> = action.json().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
     action.kind.get().is_none_or(|kind| kind == "search")

@@ -1,5 +1,5 @@
-//! Items of paginated histories (0.144 and later): they repeat messages, say how calls ended, and are all that is known
-//! of calls that a script made within a call.
+//! Items of paginated histories (0.144 and later): they repeat messages, record the outcomes of calls, and are the only
+//! record of calls that a script made within a call.
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use crate::agents::mcp;
 use crate::extract::{Kind, Reject};
 use crate::tables::Category;
 
-/// Items that repeat what others say.
+/// Items that repeat others.
 const IGNORED: [&str; 10] = [
     "AgentMessage",
     "Reasoning",
@@ -56,7 +56,7 @@ impl Rollout<'_, '_> {
         }
     }
 
-    /// How a call ended; a call of its own where no item of the model's made it.
+    /// Takes the end of a call; adds the call if no item of the model did.
     fn take_call_item(&mut self, spot: Spot, started: Option<i64>, item: &Completed<'_>) -> Result<(), Reject> {
         let end = End {
             exit_code: item.exit_code.0,
@@ -84,7 +84,7 @@ impl Rollout<'_, '_> {
         self.push_call(&call)
     }
 
-    /// A call that a script made within a call.
+    /// Returns a call that a script made within a call.
     fn inner_call(&mut self, spot: Spot, item: &Completed<'_>, id: &str, end: End) -> Call {
         let open = self.reply.as_ref().map(|reply| (reply.id.clone(), reply.response_id.clone()));
         let (message_id, response_id) = open.or(self.calls.last_reply.clone()).unzip();
@@ -128,7 +128,7 @@ impl Rollout<'_, '_> {
     }
 }
 
-/// What an MCP server answered, or why it did not.
+/// Returns the answer of an MCP server, or its error.
 fn result_text(item: &Completed<'_>) -> Option<String> {
     let result: McpResult<'_> = serde_json::from_str(item.result.json().unwrap_or("{}")).unwrap_or_default();
     let content = result.good.0.as_ref().and_then(|good| good.content.json()).or(result.content.json());

@@ -1,4 +1,4 @@
-//! Events: what the items do not say.
+//! Events: facts that the items do not record.
 
 use super::super::changes;
 use super::super::content::plain_text;
@@ -10,7 +10,7 @@ use crate::extract::{NoteField, Reject, error_type, session_key};
 use crate::source::records::Raw;
 use crate::tables::{MessageKind, MessageRow, Role};
 
-/// Events that repeat what items say, or that hold nothing for the tables.
+/// Events that repeat items or hold nothing for the tables.
 const IGNORED: [&str; 22] = [
     "agent_message",
     "agent_reasoning",
@@ -107,7 +107,7 @@ impl Rollout<'_, '_> {
         Ok(())
     }
 
-    /// Another turn is about to begin: nothing more is said of the last one.
+    /// Emits the held rows of the last turn, because another turn is about to begin.
     fn flush_turn(&mut self) -> Result<(), Reject> {
         self.settle()?;
         self.turn_has_records = false;
@@ -155,7 +155,7 @@ impl Rollout<'_, '_> {
         self.push(MessageRow { role, kind, text: Some(reason), duration_ms, ..blank(&id, spot) })
     }
 
-    /// The last turns of the person no longer count.
+    /// Marks the messages of the person's last turns, which no longer count.
     fn roll_back(&mut self, turns: i64) -> Result<(), Reject> {
         self.settle()?;
         let keep = self.turn_starts.len().saturating_sub(usize::try_from(turns).unwrap_or(0));
@@ -181,7 +181,7 @@ impl Rollout<'_, '_> {
         self.push(MessageRow { role: Role::System, kind: MessageKind::Notice, text, ..blank(&id, spot) })
     }
 
-    /// What the event at a call's end says of it.
+    /// Takes the event at a call's end.
     fn take_call_end(&mut self, event: &Event<'_>) {
         let Some(call) = event.call.get().and_then(|id| self.calls.get_mut(id)) else { return };
         let mut end = End {
@@ -206,20 +206,20 @@ impl Rollout<'_, '_> {
     }
 }
 
-/// What an error says: a text, or the message inside.
+/// Returns the message of an error: a text, or the message within an object.
 fn message_in(error: Raw<'_>) -> Option<String> {
     let json = error.json()?;
     let object: Event<'_> = serde_json::from_str(json).unwrap_or_default();
     object.message.owned().or_else(|| plain_text(Some(json)))
 }
 
-/// A duration as `{secs, nanos}`. Milliseconds.
+/// Reads a duration of the form `{secs, nanos}`. Milliseconds.
 pub(super) fn duration_of(duration: Raw<'_>) -> Option<i64> {
     let duration: Duration<'_> = serde_json::from_str(duration.json()?).ok()?;
     milliseconds(duration.seconds.0? + duration.nanoseconds.0.unwrap_or(0.0) / 1e9)
 }
 
-/// Returns true if an MCP server or the way to it failed.
+/// Returns true if an MCP server or the connection to it failed.
 pub(super) fn has_failed(result: Raw<'_>) -> bool {
     let result: McpResult<'_> = result.json().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
     result.bad.json().is_some() || result.is_error.0 || result.good.0.is_some_and(|content| content.is_error.0)

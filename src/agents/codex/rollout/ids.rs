@@ -1,21 +1,22 @@
-//! Names of messages. Few items have ids of their own; the others are named by what they say and what was said before,
-//! so that a copy in a fork, stamped with another time, has the name of the original.
+//! Names of messages. Few items have ids of their own. The others are named by their text and the text before, so that
+//! a copy in a fork, stamped with another time, has the name of the original.
 
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::extract::{KeyMap, KeySet, Kind, key};
 
-/// Gives names.
+/// Names messages.
 #[derive(Default)]
 pub(super) struct Ids {
-    /// Hash of the message before.
+    /// Hash of the previous message.
     before: u64,
     seen: KeyMap<u32>,
     explicit: KeySet,
 }
 
 impl Ids {
-    /// The name of a message: its own, where the provider gave it one, else made of its parts.
+    /// Returns the name of a message: the provider's id if there is one, else a hash of its parts and the message
+    /// before.
     pub(super) fn of(&mut self, namespace: &str, explicit: Option<&str>, parts: &[&str]) -> String {
         let mut hasher = Xxh3::new();
         for part in parts {

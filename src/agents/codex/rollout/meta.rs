@@ -1,4 +1,4 @@
-//! What a thread is, as its first line says.
+//! Facts of a thread from its first line.
 
 use std::borrow::Cow;
 
@@ -21,7 +21,7 @@ impl Rollout<'_, '_> {
             self.lineage.foreign_meta(id);
             return Ok(());
         }
-        // What was said so far was said in the folder and on the branch that are known so far.
+        // The open reply belongs to the folder and branch known so far.
         self.close_reply()?;
         if !self.has_meta {
             self.has_meta = true;
@@ -46,7 +46,7 @@ impl Rollout<'_, '_> {
         facts.git_repo = facts.git_repo.take().or(git.repository.owned());
     }
 
-    /// The first line until 0.31; its moment is the only one in the file.
+    /// Takes the first line of versions until 0.31, which holds the only time in the file.
     pub(super) fn take_bare_meta(&mut self, line: &Line<'_>) {
         if self.has_meta {
             return;
@@ -74,8 +74,8 @@ impl Rollout<'_, '_> {
     }
 }
 
-/// The local time that a moment really is: until 0.30 the program wrote its own time as if it were UTC. A file is named
-/// by local time, so that it then says the same.
+/// Returns a time as local time if it equals the local time in the file's name: until 0.30 the program wrote its local
+/// time as if it were UTC.
 fn local_time(moment: i64, named: Option<NaiveDateTime>) -> Option<NaiveDateTime> {
     let written = DateTime::from_timestamp_micros(moment)?.naive_utc();
     (Some(written.with_nanosecond(0)?) == named).then_some(written)
@@ -122,18 +122,18 @@ fn kind_of(meta: &Meta<'_>, subagent: Option<&str>, is_subagent: bool) -> Sessio
     if is_subagent { SessionKind::Subagent } else { SessionKind::Session }
 }
 
-/// What started a thread, where that is no plain word.
+/// Returns the source of a thread, if it is not a plain word.
 fn source_of<'m>(meta: &Meta<'m>) -> Option<ThreadSource<'m>> {
     serde_json::from_str(meta.source.json()?).ok()
 }
 
-/// Who spawned a thread, where it was spawned.
+/// Returns the spawner of a thread, if it was spawned.
 pub(in super::super) fn spawn_of<'m>(meta: &Meta<'m>) -> Option<Spawn<'m>> {
     let json = source_of(meta)?.subagent.json()?;
     serde_json::from_str::<Subagent<'m>>(json).ok()?.spawn.0
 }
 
-/// The word for what kind of subagent a thread is.
+/// Returns the kind of a subagent's thread.
 fn subagent_of(meta: &Meta<'_>) -> Option<String> {
     let json = source_of(meta)?.subagent.json()?;
     if json.starts_with('"') {
@@ -143,12 +143,12 @@ fn subagent_of(meta: &Meta<'_>) -> Option<String> {
     subagent.other.owned().or(Some("thread_spawn".to_owned()))
 }
 
-/// A Windows path without the prefix for long ones.
+/// Returns a Windows path without the prefix of long paths.
 pub(super) fn without_prefix(path: &str) -> &str {
     path.strip_prefix(r"\\?\").unwrap_or(path)
 }
 
-/// Key of the fact that a session holds a prompt, for histories that name no session.
+/// Returns the key of the fact that a session holds a prompt, for histories that name no session.
 pub(in super::super) fn prompt_key(agent: &str, text: &str) -> u64 {
     crate::extract::key(agent, crate::extract::Kind::Presence, &format!("prompt:{}", text.trim()))
 }

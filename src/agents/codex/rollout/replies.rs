@@ -1,4 +1,4 @@
-//! What the model says: one message for each response, over as many items as it takes.
+//! Replies of the model: one message for each response, over as many items as it takes.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -24,9 +24,9 @@ pub(super) struct Reply {
     attachments: i64,
     /// Keys of its calls, in order.
     pub(super) calls: Vec<u64>,
-    /// True if a call of it was answered: what the model says next is another response.
+    /// True if one of its calls was answered: the model's next text is another response.
     pub(super) is_answered: bool,
-    /// True if a running total counted it: it is over, but events may still report the end of its calls.
+    /// True if a running total counted it: it is complete, but events may still report the end of its calls.
     pub(super) is_counted: bool,
 }
 
@@ -38,7 +38,7 @@ impl Rollout<'_, '_> {
         }
         let is_said = item.kind.get().is_none() && item.role.get().is_some();
         match item.kind.get().unwrap_or(if is_said { "message" } else { "" }) {
-            // A spawned agent's file has of its parent's turns what was said last, but not where they began.
+            // A spawned agent's file has the last messages of its parent's turns, but not the starts of these turns.
             "message" if item.role.is("assistant") && self.lineage.is_before_first_turn() => {
                 self.settle()?;
                 self.drop_copies()
@@ -88,8 +88,8 @@ impl Rollout<'_, '_> {
         Ok(())
     }
 
-    /// The reply that an item is of: the open one, or a new one that the item names. `speaks` when the item is no call:
-    /// after an answered call it begins a new response.
+    /// Returns the reply of an item: the open one, or a new one that the item names. `speaks`: the item is not a call,
+    /// so after an answered call it begins a new response.
     pub(super) fn reply_for(
         &mut self,
         spot: Spot,
@@ -131,7 +131,7 @@ impl Rollout<'_, '_> {
         }
     }
 
-    /// Emits the open reply, and those of its calls that were answered.
+    /// Emits the open reply and its answered calls.
     pub(super) fn close_reply(&mut self) -> Result<(), Reject> {
         let Some(reply) = self.reply.take() else { return Ok(()) };
         let row = MessageRow {

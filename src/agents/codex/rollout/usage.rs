@@ -8,7 +8,8 @@ use super::{Rollout, Spot};
 use crate::extract::{Kind, Reject, key};
 
 impl Rollout<'_, '_> {
-    /// Running totals: written after each response, and again whenever limits change, at compactions and in copies.
+    /// Takes running totals. They are written after each response, and again at changed limits, at compactions and in
+    /// copies.
     pub(super) fn take_count(&mut self, spot: Spot, info: Option<&TokenInfo<'_>>) -> Result<(), Reject> {
         let Some(info) = info else { return Ok(()) };
         let is_inherited = self.lineage.is_before_first_turn();
@@ -49,7 +50,7 @@ impl Rollout<'_, '_> {
         }
     }
 
-    /// The record of one response, which names the thread that it is of.
+    /// Takes the record of one response, which names its thread.
     pub(super) fn take_record(&mut self, spot: Spot, record: &UsageRecord<'_>) -> Result<(), Reject> {
         self.out.unknown_fields("token_usage_record field ", &record.unknown);
         if let Some(thread) = record.thread.get() {
@@ -79,7 +80,7 @@ impl Rollout<'_, '_> {
         let weak = self.lineage.is_unclear();
         let told = self.billed.as_mut().filter(|billed| billed.is_from_totals && billed.numbers.is_same_as(numbers));
         if let Some(billed) = told {
-            // It keeps the name that it has, also in lakes that were filled before the record was written.
+            // The response keeps its name, because lakes filled before the record was written have it.
             (billed.is_from_totals, billed.weak) = (false, weak);
             self.responses.insert(key("", Kind::Response, &id));
             return Ok(());
@@ -87,8 +88,7 @@ impl Rollout<'_, '_> {
         self.bill(spot, id, numbers, false)
     }
 
-    /// Takes a billed response. It is of the open reply, or, where counts stand before what they count, of the next
-    /// one.
+    /// Takes a billed response. It belongs to the open reply, or to the next one if counts come before their replies.
     pub(super) fn bill(
         &mut self,
         spot: Spot,
@@ -134,7 +134,7 @@ impl Rollout<'_, '_> {
         Ok(())
     }
 
-    /// The response that a new reply is of, where its count stood before it.
+    /// Returns the response of a new reply, if its count came before it.
     pub(super) fn waiting_response(&mut self, message: &str, seq: i64) -> Option<String> {
         let billed = self.billed.as_mut().filter(|billed| billed.waits)?;
         billed.waits = false;
@@ -143,7 +143,7 @@ impl Rollout<'_, '_> {
         Some(billed.response_id.clone())
     }
 
-    /// Notes a web search: of the open reply's response, where that was counted before it, else of the next one.
+    /// Notes a web search of the open reply's response if that is counted already, else of the next response.
     pub(super) fn count_web_search(&mut self) {
         let reply = self.reply.as_ref().and_then(|reply| reply.response_id.as_ref());
         match self.billed.as_mut().filter(|billed| Some(&billed.response_id) == reply) {
@@ -152,7 +152,7 @@ impl Rollout<'_, '_> {
         }
     }
 
-    /// What comes now is of another response than the last one that was counted.
+    /// Notes that the following items do not belong to the last counted response.
     pub(super) fn stop_waiting(&mut self) {
         if let Some(billed) = &mut self.billed {
             billed.waits = false;
@@ -173,7 +173,7 @@ impl Rollout<'_, '_> {
         }
     }
 
-    /// Notes when the turn's first token came.
+    /// Notes the time to the turn's first token.
     pub(super) fn take_first_token(&mut self, ms: Option<i64>) -> Result<(), Reject> {
         let first = self.first.as_mut().map(|(billed, _)| billed);
         if let Some(billed) = first.or(self.billed.as_mut().filter(|billed| billed.is_first)) {
@@ -195,13 +195,13 @@ impl Rollout<'_, '_> {
         Ok(())
     }
 
-    /// A name that no response of the file has: counters may start anew.
+    /// Returns a name that no response of the file has, because counters may restart.
     pub(super) fn first_free(&mut self, name: String) -> String {
         let is_free = |name: &String| !self.responses.contains(&key("", Kind::Response, name));
         if is_free(&name) {
             return name;
         }
-        // Below the last count that was given, none is free.
+        // No number below the last one given is free.
         let last = self.repeats.entry(key("", Kind::Response, &name)).or_insert(1);
         loop {
             *last += 1;

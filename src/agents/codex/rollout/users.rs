@@ -1,5 +1,5 @@
-//! User messages. What the person typed and what the program says in the person's name look alike; an event
-//! before or after the message shows which it is.
+//! User messages. Messages that the person typed and those that the program wrote in the person's name look alike; an
+//! event before or after the message shows which it is.
 
 use super::super::content::Content;
 use super::super::record::Item;
@@ -8,12 +8,12 @@ use super::{Rollout, Spot, blank, meta};
 use crate::extract::Reject;
 use crate::tables::{MessageKind, MessageRow, Role};
 
-/// What is not yet known to belong together.
+/// Messages and events that are not matched yet.
 #[derive(Default)]
 pub(super) struct Waiting {
-    /// A message of which nothing was said yet.
+    /// A message without an event so far.
     message: Option<UserMessage>,
-    /// A prompt that an event reported, and whose message has not come yet.
+    /// A prompt that an event reported and whose message has not come yet.
     announced: Option<String>,
     /// The place of that event.
     announced_at: Option<Spot>,
@@ -71,7 +71,7 @@ impl Rollout<'_, '_> {
         Ok(())
     }
 
-    /// An event reports that the person typed something.
+    /// Takes an event that reports a typed prompt.
     pub(super) fn take_announced(&mut self, spot: Spot, text: &str) -> Result<(), Reject> {
         self.waiting.tells = true;
         match self.waiting.message.take() {
@@ -85,7 +85,7 @@ impl Rollout<'_, '_> {
         }
     }
 
-    /// The model answers: a reported prompt whose message has not come by now has none.
+    /// Emits a reported prompt without a message: once the model answers, no message will come.
     pub(super) fn answer_user(&mut self) -> Result<(), Reject> {
         self.flush_user()?;
         let last = self.waiting.last.take();
@@ -102,7 +102,7 @@ impl Rollout<'_, '_> {
         Ok(())
     }
 
-    /// Emits the message that nothing was said of.
+    /// Emits the message without an event.
     pub(super) fn flush_user(&mut self) -> Result<(), Reject> {
         let Some(message) = self.waiting.message.take() else { return Ok(()) };
         let is_open = !self.waiting.tells || self.waiting.announced.is_some();
@@ -137,7 +137,7 @@ impl Rollout<'_, '_> {
         Ok(())
     }
 
-    /// Emits the prompt that waits. Old versions write the settings of a turn after its prompt.
+    /// Emits the held prompt. Old versions write the settings of a turn after its prompt.
     pub(super) fn flush_prompt(&mut self) -> Result<(), Reject> {
         let Some(Prompt { message, seq, parent, turn }) = self.waiting.prompt.take() else { return Ok(()) };
         let mode = self.permission_mode.clone();
@@ -152,7 +152,7 @@ impl Rollout<'_, '_> {
         self.push_at(seq, parent.as_deref(), turn, row)
     }
 
-    /// The person asks for something: a turn begins.
+    /// Begins a turn of the person.
     pub(super) fn begin_person_turn(&mut self) {
         self.turn = Some(self.turn.unwrap_or(0) + 1);
         self.stop_waiting();
@@ -160,7 +160,7 @@ impl Rollout<'_, '_> {
         self.error = None;
     }
 
-    /// What one agent says to another. The first words to a spawned agent are what it is to do.
+    /// Takes a message of one agent to another. The first message to a spawned agent is its task.
     pub(super) fn take_agent_message(&mut self, spot: Spot, item: &Item<'_>) -> Result<(), Reject> {
         if self.lineage.is_copied() {
             return Ok(());
