@@ -21,7 +21,18 @@
 -- column: sessions -- Sessions with such time; a subagent's session counts as part of its parent. Count.
 -- show: day, project, person_hours as person, agent_hours as agents, agents_alone_hours as agents alone, sessions,
 -- show: is_total
-with records as (
+with numbered as (
+  select
+    s.machine, s.agent, s.session_id, s.project, s.is_subagent,
+    s.machine || '/' || s.agent || '/' || s.root_session_id as root,
+    row_number() over (
+      order by s.machine asc nulls last, s.agent asc nulls last, s.session_id asc nulls last
+    ) as number
+  from sessions s
+  where ($agent is null or s.agent = $agent)
+    and ($project is null or s.project = $project)
+),
+records as (
   select
     m.machine, m.agent, m.session_id, m.timestamp as moment,
     case when m.kind in ('prompt', 'command') then 1 else 0 end as is_prompt
@@ -38,23 +49,26 @@ with records as (
     and ($until is null or t.ended_at < $until)
     and ($agent is null or t.agent = $agent)
 ),
+in_sessions as (
+  select n.number, n.is_subagent, r.moment, r.is_prompt
+  from records r
+  join numbered n on n.machine = r.machine and n.agent = r.agent and n.session_id = r.session_id
+),
 followed as (
   select
     r.*,
     lead(r.moment) over newest_first as before,
     min(case when r.is_prompt = 1 then r.moment end) over (
-      partition by r.machine, r.agent, r.session_id
+      partition by r.number
       order by r.moment desc nulls last, r.is_prompt asc nulls last
       rows between unbounded preceding and current row
     ) as next_prompt
-  from records r
-  window newest_first as (
-    partition by r.machine, r.agent, r.session_id order by r.moment desc nulls last, r.is_prompt asc nulls last
-  )
+  from in_sessions r
+  window newest_first as (partition by r.number order by r.moment desc nulls last, r.is_prompt asc nulls last)
 ),
 timed as (
   select
-    f.machine, f.agent, f.session_id, f.is_prompt,
+    f.number, f.is_subagent, f.is_prompt,
     cast(date_trunc('day', f.before) as date) as day,
     extract(epoch from f.before) as began,
     extract(epoch from f.moment) as ended,
@@ -64,32 +78,32 @@ timed as (
 ),
 intervals as (
   select
-    t.day, s.project, s.machine || '/' || s.agent || '/' || s.root_session_id as root, t.began, t.ended,
-    case when not s.is_subagent and t.next_prompt - t.began <= $pause * 60 then 1 else 0 end as is_person,
+    t.day, t.number, t.began, t.ended,
+    case when not t.is_subagent and t.next_prompt - t.began <= $pause * 60 then 1 else 0 end as is_person,
     1 - t.is_prompt as is_agent
   from timed t
-  join sessions s on s.machine = t.machine and s.agent = t.agent and s.session_id = t.session_id
   where t.ended - t.began < $pause * 60
-    and ($project is null or s.project = $project)
-),
-scoped as (
-  select i.day, false as is_total, i.project, i.root, i.began, i.ended, i.is_person, i.is_agent
-  from intervals i
-  where i.is_person = 1 or i.is_agent = 1
-  union all
-  select i.day, true, cast(null as text), i.root, i.began, i.ended, i.is_person, i.is_agent
-  from intervals i
-  where i.is_person = 1 or i.is_agent = 1
 ),
 changes as (
-  select day, is_total, project, began as moment, is_person as person, is_agent as agents from scoped
+  select day, number, began as moment, is_person as person, is_agent as agents from intervals
   union all
-  select day, is_total, project, ended, -is_person, -is_agent from scoped
+  select day, number, ended, -is_person, -is_agent from intervals
+),
+changes_of_session as (
+  select day, number, moment, sum(person) as person, sum(agents) as agents
+  from changes
+  group by day, number, moment
+  having sum(person) <> 0 or sum(agents) <> 0
 ),
 by_moment as (
-  select day, is_total, project, moment, sum(person) as person, sum(agents) as agents
-  from changes
-  group by day, is_total, project, moment
+  select c.day, false as is_total, n.project, c.moment, sum(c.person) as person, sum(c.agents) as agents
+  from changes_of_session c
+  join numbered n on n.number = c.number
+  group by c.day, n.project, c.moment
+  union all
+  select c.day, true, cast(null as text), c.moment, sum(c.person), sum(c.agents)
+  from changes_of_session c
+  group by c.day, c.moment
 ),
 swept as (
   select
@@ -114,13 +128,22 @@ spans as (
   from swept
   group by day, is_total, project
 ),
+of_session as (
+  select day, number, sum(case when is_agent = 1 then round((ended - began) * 1000) else 0 end) as agent_ms
+  from intervals
+  where is_person = 1 or is_agent = 1
+  group by day, number
+),
 sums as (
-  select
-    day, is_total, project,
-    sum(case when is_agent = 1 then round((ended - began) * 1000) else 0 end) as agent_ms,
-    count(distinct root) as sessions
-  from scoped
-  group by day, is_total, project
+  select o.day, false as is_total, n.project, sum(o.agent_ms) as agent_ms, count(distinct n.root) as sessions
+  from of_session o
+  join numbered n on n.number = o.number
+  group by o.day, n.project
+  union all
+  select o.day, true, cast(null as text), sum(o.agent_ms), count(distinct n.root)
+  from of_session o
+  join numbered n on n.number = o.number
+  group by o.day
 )
 select
   a.day,

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::Seek;
 use std::path::{Path, PathBuf};
 
-use arrow::array::{Array, AsArray, Int64Array, RecordBatch};
+use arrow::array::{AsArray, Int64Array, RecordBatch};
 use arrow::compute::{concat_batches, sort_to_indices, take_record_batch};
 use arrow::datatypes::Int64Type;
 use arrow::error::ArrowError;
@@ -15,7 +15,7 @@ use arrow::ipc::reader::FileReader;
 use arrow::ipc::writer::FileWriter;
 
 use crate::error::{Error, Result};
-use crate::tables::{MESSAGES, PerRecordTable, TOOL_CALLS, TableDef};
+use crate::tables::{MESSAGES, PerRecordTable, TOOL_CALLS, TableDef, bytes_of};
 
 /// Size of a piece of rows that is read back at a time. Bytes.
 const PIECE: usize = 256 << 10;
@@ -99,7 +99,7 @@ impl Runs {
             Some(run) => run.last = last,
             None => self.runs.push(Run { source, pieces: VecDeque::new(), last }),
         }
-        let (rows, bytes) = (batch.num_rows(), size(&batch)?);
+        let (rows, bytes) = (batch.num_rows(), bytes_of(&batch)?);
         self.held_bytes += bytes;
         let step = (rows * PIECE / bytes.max(1)).clamp(1, rows);
         let number = self.runs.len() - 1;
@@ -224,11 +224,6 @@ fn reader(mut file: FileWriter<File>, folder: &Path) -> Result<FileReader<File>>
     let mut file = file.into_inner().map_err(failed("write", folder))?;
     file.rewind().map_err(Error::io("read", folder))?;
     FileReader::try_new(file, None).map_err(failed("read", folder))
-}
-
-fn size(batch: &RecordBatch) -> Result<usize> {
-    let sizes = batch.columns().iter().map(|column| column.to_data().get_slice_memory_size());
-    Ok(sizes.sum::<Result<usize, ArrowError>>()?)
 }
 
 fn failed(action: &'static str, folder: &Path) -> impl FnOnce(ArrowError) -> Error {

@@ -9,7 +9,7 @@ use arrow::buffer::BooleanBuffer;
 use super::{Chunk, Rows};
 use crate::error::Result;
 use crate::identity::{Fact, KeyMap, KeySet, Record, Replica, ResponseCopy, Yield};
-use crate::tables::{MESSAGES, Messages, PerRecordTable, SessionKind, TOOL_CALLS, ToolCalls, Usage};
+use crate::tables::{MESSAGES, Messages, PerRecordTable, SessionKind, TOOL_CALLS, TableDef, ToolCalls, Usage};
 
 /// A source's facts about a session. Texts that are derived from the session's own rows are not here.
 #[derive(Debug, Clone, Default)]
@@ -126,7 +126,7 @@ pub struct SessionRows {
     /// The highest `seq` so far.
     pub(super) highest: i64,
     /// Messages and tool calls that wait because others may come before them.
-    pub(super) waiting: Option<[Chunk; 2]>,
+    pub(super) waiting: [Vec<Chunk>; 2],
 }
 
 /// Rows that arrive at most this many places late are sorted when a session is passed on in chunks. The first reading
@@ -191,22 +191,35 @@ impl SessionRows {
         let limit = if self.has_ended { i64::MAX } else { self.highest - WINDOW };
         let messages = self.messages.finish(Messages::finish)?;
         let tool_calls = self.tool_calls.finish(ToolCalls::finish)?;
-        let usage = self.usage.finish(Usage::finish)?;
-        let mut ready = [messages, tool_calls];
-        let mut waiting = self.waiting.take().into_iter().flatten();
-        let mut later = Vec::new();
-        for (chunk, table) in ready.iter_mut().zip([&MESSAGES, &TOOL_CALLS]) {
+        let take = |table: &TableDef, waiting: &mut Vec<Chunk>, new: Chunk| {
             let seq = table.index_of("seq").unwrap_or_default();
-            if let Some(waited) = waiting.next() {
-                chunk.append(waited)?;
-            }
-            chunk.sort_by(seq)?;
-            later.push(chunk.split_off(seq, limit));
-        }
-        self.waiting = later.try_into().ok();
-        let [messages, tool_calls] = ready;
-        Ok([messages, tool_calls, usage])
+            insert(waiting, new, seq)?;
+            let later = waiting.iter_mut().map(|chunk| chunk.split_off(seq, limit)).collect();
+            Chunk::join(&table.schema(), std::mem::replace(waiting, later))
+        };
+        let [waiting_messages, waiting_calls] = &mut self.waiting;
+        let messages = take(&MESSAGES, waiting_messages, messages)?;
+        let tool_calls = take(&TOOL_CALLS, waiting_calls, tool_calls)?;
+        Ok([messages, tool_calls, self.usage.finish(Usage::finish)?])
     }
+}
+
+/// Inserts rows among sorted chunks that follow each other. Only rows of the same places are copied.
+fn insert(waiting: &mut Vec<Chunk>, mut new: Chunk, column: usize) -> Result<()> {
+    new.sort_by(column)?;
+    let Some((first, last)) = new.range_of(column) else { return Ok(()) };
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    for mut chunk in waiting.drain(..) {
+        let mut among = chunk.split_off(column, first);
+        after.push(among.split_off(column, last + 1));
+        if !among.keys.is_empty() {
+            new.append(among)?;
+        }
+        before.push(chunk);
+    }
+    new.sort_by(column)?;
+    waiting.extend(before.into_iter().chain([new]).chain(after).filter(|chunk| !chunk.keys.is_empty()));
+    Ok(())
 }
 
 fn with_abandoned(batch: &RecordBatch, places: Option<&[usize]>, abandoned: &[usize]) -> Result<RecordBatch> {

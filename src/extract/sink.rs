@@ -86,7 +86,7 @@ impl<'a> Sink<'a> {
         let rows = sink.session();
         rows.abandoned = known.abandoned;
         rows.abandoned.sort_unstable();
-        rows.waiting = known.late;
+        rows.waiting = known.late.map(|late| late.map(|chunk| vec![chunk])).unwrap_or_default();
         sink
     }
 

@@ -20,8 +20,8 @@ use super::manifest::FileEntry;
 use super::stored::StoredFile;
 use super::syncer::Syncer;
 use crate::error::{Error, Result};
-use crate::tables::TableDef;
 use crate::tables::nullable::nulls;
+use crate::tables::{TableDef, bytes_of};
 
 /// Size at which row groups are closed. A writer holds a row group in memory, and a change of a session rewrites it.
 /// Bytes as encoded and compressed; the last pages count uncompressed.
@@ -30,6 +30,8 @@ const ROW_GROUP_BYTES: usize = 3 << 20;
 const SMALL_ROWS: usize = 32;
 /// Most rows that wait.
 const WAITING_ROWS: usize = 512;
+/// Most bytes that wait: a few rows may have large texts.
+const WAITING_BYTES: usize = 4 << 20;
 
 /// Writes the file of one table.
 pub(crate) struct TableWriter {
@@ -43,6 +45,7 @@ pub(crate) struct TableWriter {
     /// Rows of small sessions, which are written together.
     small: Vec<RecordBatch>,
     small_rows: usize,
+    small_bytes: usize,
     rows: u64,
 }
 
@@ -71,18 +74,21 @@ impl TableWriter {
             group: None,
             small: Vec::new(),
             small_rows: 0,
+            small_bytes: 0,
             rows: 0,
         })
     }
 
     pub(super) fn add(&mut self, batch: &RecordBatch) -> Result<()> {
-        if batch.num_rows() > SMALL_ROWS {
+        let bytes = bytes_of(batch)?;
+        if batch.num_rows() > SMALL_ROWS || bytes > WAITING_BYTES {
             return self.add_at_once(batch);
         }
         self.rows += batch.num_rows() as u64;
         self.small.push(batch.clone());
         self.small_rows += batch.num_rows();
-        if self.small_rows > WAITING_ROWS { self.write_small() } else { Ok(()) }
+        self.small_bytes += bytes;
+        if self.small_rows > WAITING_ROWS || self.small_bytes > WAITING_BYTES { self.write_small() } else { Ok(()) }
     }
 
     /// Adds rows that do not wait for others, however few they are: they may be large.
@@ -93,7 +99,7 @@ impl TableWriter {
     }
 
     fn write_small(&mut self) -> Result<()> {
-        self.small_rows = 0;
+        (self.small_rows, self.small_bytes) = (0, 0);
         let small = std::mem::take(&mut self.small);
         match small.first() {
             Some(first) => self.write(&one_below_the_other(first.schema_ref(), &small)?),

@@ -9,7 +9,7 @@ mod tool_calls;
 mod usage;
 mod vocabulary;
 
-use arrow::array::{ArrayData, ArrayRef, make_array};
+use arrow::array::{Array, ArrayData, ArrayRef, RecordBatch, make_array};
 use arrow::datatypes::Field;
 use arrow::error::ArrowError;
 
@@ -46,6 +46,11 @@ pub(crate) fn blank_column(field: &Field, rows: usize) -> Result<ArrayRef, Arrow
     }
     let zeros = ArrayData::new_null(field.data_type(), rows).into_builder().nulls(None);
     Ok(make_array(zeros.build()?))
+}
+
+/// Returns the size of a batch's rows in memory. Bytes.
+pub(crate) fn bytes_of(batch: &RecordBatch) -> Result<usize, ArrowError> {
+    batch.columns().iter().map(|column| column.to_data().get_slice_memory_size()).sum()
 }
 
 /// Returns a fingerprint of the names and types of all columns of the lake's tables. A change forces re-extraction.

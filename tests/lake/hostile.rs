@@ -739,17 +739,60 @@ fn secrets_stay_where_that_is_wanted() {
 /// Keys of records are held, about a fifth of what this source grows by, and texts are not.
 #[test]
 fn memory_grows_far_less_than_the_source() {
-    let [small, large] = [200_000_000, 600_000_000].map(peak_memory);
+    let [small, large] = [200_000_000, 600_000_000].map(|bytes| {
+        let bench = Bench::new();
+        let params = corpus::Params { bytes, profile: corpus::Profile::OneFile, ..corpus::Params::default() };
+        corpus::generate(&bench.home(), &params).unwrap();
+        peak_memory(&bench)
+    });
     println!("peaks: {} MB and {} MB", small / 1000, large / 1000);
     assert!(large < small + 120_000, "{small} kB of 200 MB, {large} kB of 600 MB");
     assert!(large < 400_000, "{large} kB");
 }
 
-/// The peak memory of a run that reads one source of so many bytes. Kilobytes.
-fn peak_memory(bytes: u64) -> u64 {
+/// Two files of 100 MB have rows of one session, and then one of them loses its first half.
+#[test]
+fn memory_does_not_grow_with_a_session_of_several_sources() {
     let bench = Bench::new();
-    let params = corpus::Params { bytes, profile: corpus::Profile::OneFile, ..corpus::Params::default() };
-    corpus::generate(&bench.home(), &params).unwrap();
+    let folder = bench.home().join(".codex/sessions/2026/06/20");
+    fs::create_dir_all(&folder).unwrap();
+    let thread = "019fbcc4-2900-7000-8000-000000000001";
+    let line = |second: usize, kind: &str, payload: Value| {
+        let timestamp = format!("2026-06-20T{:02}:{:02}:{:02}.000Z", second / 3600, second / 60 % 60, second % 60);
+        json!({"timestamp": timestamp, "type": kind, "payload": payload}).to_string() + "\n"
+    };
+    let output = |number: u64| -> String {
+        let word = |place: u64| (number * 200 + place).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (0..200).map(|place| format!("{:016x} ", word(place))).collect()
+    };
+    let files = ["00", "10"].map(|second| folder.join(format!("rollout-2026-06-20T00-00-{second}-{thread}.jsonl")));
+    let head = line(0, "session_meta", json!({"id": thread, "timestamp": "2026-06-20T00:00:00.000Z", "cwd": "/tmp"}));
+    let calls = |name: &str, numbers: std::ops::Range<usize>| {
+        let call = |number: usize| {
+            let id = format!("call_{name}_{number}");
+            let asked = json!({"type": "function_call", "name": "shell", "arguments": "{}", "call_id": id});
+            let answered = json!({"type": "function_call_output", "call_id": id, "output": output(number as u64)});
+            let reply =
+                json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": id}]});
+            let lines = [asked, answered, reply].into_iter().zip(number * 3..);
+            lines.map(|(payload, second)| line(second, "response_item", payload)).collect::<String>()
+        };
+        numbers.fold(head.clone(), |text, number| text + &call(number))
+    };
+    for (file, name) in files.iter().zip(["a", "b"]) {
+        fs::write(file, calls(name, 0..28000)).unwrap();
+    }
+    let whole = peak_memory(&bench);
+    fs::write(&files[0], calls("a", 14000..28000)).unwrap();
+    let cut = peak_memory(&bench);
+    println!("peaks: {} MB and {} MB", whole / 1000, cut / 1000);
+    assert_eq!(bench.sql("select count(*), count(gone_at) from tool_calls"), ["56000,14000"]);
+    assert_eq!(bench.sql("select count(*) from sessions"), ["1"]);
+    assert!(whole.max(cut) < 400_000, "{whole} kB whole, {cut} kB cut");
+}
+
+/// The peak memory of a run. Kilobytes.
+fn peak_memory(bench: &Bench) -> u64 {
     let mut run = bench.etl().spawn().unwrap();
     let status = PathBuf::from(format!("/proc/{}/status", run.id()));
     let mut peak = 0;
