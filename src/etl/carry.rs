@@ -39,7 +39,7 @@ impl Carry {
     }
 }
 
-/// What the lake knows of the records of a session.
+/// Records of a session, as far as the lake knows them.
 #[derive(Default)]
 pub(super) struct Known {
     /// The turn of every record that had one. A source may still have a record and no longer have its prompt.
@@ -60,7 +60,7 @@ pub(super) struct LakeRow {
     pub(super) is_sidechain: bool,
 }
 
-/// Reads the rows that stay, and passes them on with their session, part by part. Returns what the lake knows of each
+/// Reads the rows that stay, and passes them to `take` in batches of one session. Returns what the lake knows of each
 /// session.
 pub(super) fn each(
     layout: &Layout,
@@ -125,8 +125,8 @@ impl<F: FnMut(&str, PerRecordTable<RecordBatch>) -> Result<()>> KeptRows<'_, F> 
         if rows.iter().all(|rows| rows.num_rows() == 0) { Ok(()) } else { (self.take)(session, rows) }
     }
 
-    /// Records the turn of a row. Returns the rows of its session that stay, what is known of the session, its rows so
-    /// far, and the row's key; `None` if the session keeps no row.
+    /// Records the turn of a row. Returns the list of rows that its session keeps, the session's known records, its
+    /// rows so far, and the row's key; `None` if the session keeps no row.
     fn note_turn(
         &mut self,
         session: &str,

@@ -1,5 +1,5 @@
-//! Rows that a session gathers from several sources and from the lake, and gives in order. Beyond a bound, messages and
-//! tool calls wait on disk: the memory of a run does not grow with its largest session.
+//! Merges the rows of a session that come from several sources and from the lake. Beyond a bound, messages and tool calls
+//! wait on disk, so that the memory of a run does not grow with its largest session.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -33,7 +33,7 @@ pub(super) struct Gathered {
 }
 
 impl Gathered {
-    /// Gathers rows. Those beyond `most_held` bytes wait in files without names in `folder`.
+    /// Creates an empty collection. Rows beyond `most_held` bytes wait in unnamed files in `folder`.
     pub(super) fn new(folder: PathBuf, most_held: usize) -> Self {
         let runs = |table| Runs::new(table, folder.clone());
         Self { messages: runs(&MESSAGES), tool_calls: runs(&TOOL_CALLS), usage: Vec::new(), most_held }
@@ -61,7 +61,7 @@ pub(super) struct Runs {
     table: &'static TableDef,
     folder: PathBuf,
     runs: Vec<Run>,
-    /// The run and the place in it of each piece in memory.
+    /// Run, and index in that run, of each piece in memory.
     held: Vec<(usize, usize)>,
     held_bytes: usize,
     file: Option<FileWriter<File>>,
@@ -136,7 +136,7 @@ impl Runs {
         Ok(())
     }
 
-    /// Gives all rows in the order of their places. `prepare` sees the rows of each source before.
+    /// Passes all rows to `take`, in the order of their places. `prepare` first changes the rows of each source.
     pub(super) fn each(
         mut self,
         mut prepare: impl FnMut(usize, RecordBatch) -> Result<RecordBatch>,

@@ -201,7 +201,7 @@ impl Rebuilt {
         }
     }
 
-    /// Forgets the records whose rows were in lost files. `known` is of the rows of the lake that could be read.
+    /// Forgets the records whose rows were in lost files. `known` describes the rows of the lake that could be read.
     pub(super) fn forget_lost(&mut self, known: Option<&Known>) {
         let nothing = Known::default();
         let known = known.unwrap_or(&nothing);
