@@ -117,7 +117,7 @@ pub enum Error {
     /// A query, project, agent or model has not the name that was typed.
     #[error("{what}")]
     Unknown {
-        /// What is wrong with it.
+        /// Description of the problem.
         what: String,
         /// The nearest names.
         hint: String,

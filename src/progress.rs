@@ -1,4 +1,4 @@
-//! How far long work is.
+//! Progress of long work.
 
 /// A stage of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

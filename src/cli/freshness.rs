@@ -31,7 +31,7 @@ pub(super) fn warn(settings: &Settings, lake: &AnyLake) {
     }
 }
 
-/// How much of the present a lake knows.
+/// Age of a lake's data.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fed {
     /// End of the last run that brought its rows into the lake. Microseconds since 1970.
@@ -40,7 +40,7 @@ pub(super) struct Fed {
     pub(super) is_fresh: bool,
 }
 
-/// Returns how much of the present a lake knows. Of an uploaded one, nobody can tell.
+/// Returns the age of a lake's data. That of an uploaded lake is unknown.
 pub(super) fn fed(lake: &AnyLake, clock: &Clock) -> Fed {
     let runs = if let AnyLake::Local(_) = lake { lake.runs().ok() } else { None };
     let Some(runs) = runs else { return Fed { last: None, is_fresh: true } };

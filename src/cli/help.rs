@@ -12,7 +12,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("More", &["demo", "config", "completions", "man"]),
 ];
 
-/// What stands below the commands.
+/// Text below the list of commands.
 const COMMON: &str = "\
 Options (with every command):
   --lake DIR|URL       Another lake

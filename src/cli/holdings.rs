@@ -1,4 +1,4 @@
-//! What a lake holds of each agent.
+//! Counts of each agent's records in a lake.
 
 use super::detect::float;
 use super::runner::Runner;
@@ -32,7 +32,7 @@ from held h
 left join unpriced u on u.agent = h.agent
 order by h.agent";
 
-/// What a lake holds of an agent, or of all.
+/// Counts of the records of an agent, or of all, in a lake.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Holding {
     /// The agent; empty for all together.

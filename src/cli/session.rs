@@ -9,7 +9,7 @@ use crate::query::Statement;
 use crate::query::short_id::{KnownSession, SessionIds};
 use crate::tables::SessionColumns;
 
-/// What tells sessions apart.
+/// Selects the ids of all sessions, with their projects and days.
 const SQL: &str = "select machine, agent, month, session_id, root_session_id, project, \
                    cast(cast(started_at as date) as text) as day from sessions";
 

@@ -32,7 +32,7 @@ pub(super) struct Call {
     pub(super) new: String,
 }
 
-/// How a call ended.
+/// Outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     Done,

@@ -36,7 +36,7 @@ pub(super) struct Script {
     branch: String,
     #[serde(default)]
     pub(super) model: Option<String>,
-    /// How many days ago it was: once for each of them.
+    /// Ages of its runs. It runs once for each. Days.
     days: Vec<u64>,
     /// Local time of its start: `09:40`.
     at: String,

@@ -19,7 +19,7 @@ use crate::lake::part::PartWriter;
 use crate::lake::syncer::Syncer;
 use crate::tables::{LAKE_TABLES, PerTable, SourceState};
 
-/// What a pass wrote, for the new manifest.
+/// Results of a pass, for the new manifest.
 pub(super) struct Staged {
     parts: Vec<(NewPart, Vec<SessionEntry>)>,
     ledger: Ledger,

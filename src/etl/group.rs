@@ -101,7 +101,7 @@ pub(super) struct SessionOut {
     pub(super) is_new: bool,
 }
 
-/// How the threads read a group's sources and write its files.
+/// Division of a group's work among the threads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Work {
     /// One thread does all: the other threads have groups of their own.

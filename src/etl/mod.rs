@@ -67,7 +67,7 @@ use pass::Pass;
 use policy::Policy;
 use read::Planned;
 
-/// What a pass of a run works with, besides the lake.
+/// Inputs of a pass of a run, besides the lake.
 #[derive(Clone, Copy)]
 struct Run<'a> {
     options: &'a Options,

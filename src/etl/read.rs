@@ -31,7 +31,7 @@ const STREAM_CHUNK: usize = 4 << 20;
 /// Coarsest step of a file system's clock. Microseconds.
 const CLOCK_STEP: i64 = 20_000;
 
-/// How often a source is read at most: once more for each of its databases that was written to meanwhile.
+/// Most readings of a source. It is read again if one of its databases was written to meanwhile.
 const READINGS: usize = 4;
 
 /// Returns the size from which sources are streamed. In debug builds, tests may lower it.
@@ -108,7 +108,7 @@ impl Planned {
 /// A source after it was read.
 pub(super) struct Read {
     pub(super) planned: Arc<Planned>,
-    /// How the reading relates to the previous one.
+    /// Relation of the reading to the previous one.
     pub(super) reading: Reading,
     pub(super) report: Report,
     pub(super) notes: Vec<Note>,
@@ -146,7 +146,7 @@ impl Before {
 /// One session of a source that was read.
 pub(super) struct ReadSession {
     pub(super) planned: Arc<Planned>,
-    /// How the reading relates to the previous one.
+    /// Relation of the reading to the previous one.
     pub(super) reading: Reading,
     pub(super) replica: Replica,
     pub(super) facts: Facts,

@@ -16,7 +16,7 @@ use super::{Shared, check_interrupt, children, projects, resolve};
 use crate::error::{Error, Result};
 use crate::progress::Stage;
 
-/// How often decisions may be repeated before a run fails. Usually one repetition is enough.
+/// Most repetitions of decisions before a run fails. Usually one is enough.
 const ROUNDS: usize = 8;
 
 /// Processes groups, and those that their projects and decisions add, until no decision changes any more.

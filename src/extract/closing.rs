@@ -1,10 +1,10 @@
-//! What test runners print at their end.
+//! Recognises the last lines of test runners.
 
 use std::borrow::Cow;
 
 use super::evidence::lines;
 
-/// What an output says of its last test run.
+/// Result of the last test run in an output.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Closing {
     /// True if tests failed or broke.

@@ -79,7 +79,7 @@ fn of_input(input: &str) -> Option<EditedLines> {
     if let Some(diff) = arguments.diff.get() {
         return of_blocks(diff).or_else(|| Some(EditedLines::of_diff(diff)).filter(|_| has_hunk(diff)));
     }
-    // How often the text was replaced is not in the arguments.
+    // The arguments lack the number of replacements.
     if arguments.is_repeated.0 || arguments.replacements.0.is_some_and(|count| count > 1) {
         return None;
     }

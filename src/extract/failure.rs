@@ -82,7 +82,7 @@ const WEAK_WORDS: [(ErrorType, &[&str]); 3] = [
             "disconnected",
             "dns",
             "certificate",
-            // What Node.js says of a connection that was closed within an answer.
+            // Node.js reports so that a connection was closed within an answer.
             "terminated",
         ],
     ),

@@ -1,4 +1,4 @@
-//! What a tool call did to a repository: read from its command, its output and how it ended.
+//! Finds what a tool call did to a repository, from its command, output and status.
 //!
 //! A command alone does not say that something happened, and an output alone not what the call did. Where the output says
 //! nothing of an operation, the exit code 0 does.
@@ -9,7 +9,7 @@ use super::evidence::{Evidence, is_number, is_sha, lines, pull_request_in};
 use super::shell::{self, unquoted};
 use crate::tables::{Category, Status, ToolCallRow};
 
-/// What a tool call did to a repository.
+/// Operations of a tool call on a repository.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Changes<'a> {
     /// The operations, in order.

@@ -22,7 +22,7 @@ pub struct Facts {
     pub is_one_when_empty: bool,
     /// Version of the agent that wrote the last record.
     pub agent_version: Option<String>,
-    /// What started the agent.
+    /// Program or integration that started the agent.
     pub entrypoint: Option<String>,
     /// Folder that the session started in.
     pub project_path: Option<String>,
@@ -103,7 +103,7 @@ pub struct SessionRows {
     pub yields: Vec<Yield>,
     /// Number of records and facts, from the first, that are known to be copies.
     pub(super) copies: [usize; 2],
-    /// How often a companion file had more of each record.
+    /// Number of times that a companion file had more of each record.
     pub(super) raised: KeyMap<u8>,
     /// Fullness of the fullest repeat of each response that the source repeats.
     pub(super) repeated: KeyMap<u64>,

@@ -25,11 +25,11 @@ pub(super) struct Program<'c> {
     pub(super) arguments: Vec<&'c str>,
     /// True if it is part of a list with `||`: the exit code does not say whether it ran and succeeded.
     pub(super) is_optional: bool,
-    /// What joins it to the next program.
+    /// Operator between it and the next program.
     pub(super) joint: Joint,
 }
 
-/// What stands between two programs.
+/// Operator between two programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Joint {
     And,
@@ -113,7 +113,7 @@ enum Opening {
 struct Frame<'c> {
     opening: Opening,
     words: Vec<&'c str>,
-    /// Where the word began.
+    /// Start of the word.
     word: Option<usize>,
     /// Index of the first program of the list, and true after a `||` in it.
     list: usize,

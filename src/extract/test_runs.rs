@@ -1,12 +1,12 @@
 //! Test runs: which calls run tests, and how these ended.
 //!
-//! What the runner prints at its end decides, because the exit code of a command that is piped is not the runner's.
+//! The runner's last lines decide, because the exit code of a command that is piped is not the runner's.
 
 use super::closing::Closing;
 use super::shell::{self, Joint, Program, unquoted};
 use crate::tables::{Status, TestOutcome, ToolCallRow};
 
-/// How the last test run of a call ended.
+/// Outcome of the last test run of a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct TestRun {
     pub(super) outcome: TestOutcome,
@@ -29,7 +29,7 @@ const NO_RUN: [&str; 11] = [
     "-V",
     "-list",
 ];
-/// What is in the command of every runner.
+/// Words of which every runner's command contains one.
 const HINTS: [&str; 8] = ["test", "jest", "mocha", "tox", "nox", "spec", "phpunit", "bats"];
 
 /// Programs whose tasks are named by any argument.
@@ -83,7 +83,7 @@ fn failed_by_code(programs: &[Program<'_>], place: usize, code: i64, command: &s
         let is_chain = rest.iter().all(|program| matches!(program.joint, Joint::And | Joint::Pipe | Joint::End));
         return is_chain.then_some(false);
     }
-    // What stands before in the chain may have failed instead.
+    // An earlier program of the chain may have failed instead.
     let chain = before.iter().rev().take_while(|program| program.joint == Joint::And);
     let prepares = |program: &Program<'_>| matches!(program.name, "cd" | "export" | "source" | "." | "set" | "echo");
     (is_last && chain.into_iter().all(prepares)).then_some(true)

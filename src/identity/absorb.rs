@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::{Fact, KeyMap, KeySet, Kind, Record, Replica, State};
 
-/// How a reading of a source relates to the previous one.
+/// Relation of a reading of a source to the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reading {
     /// The content of the source may have changed; the parser is the same.

@@ -38,7 +38,7 @@ pub struct Record {
     pub kind: Kind,
     /// When the message was written; `i64::MAX` if unknown, and for other records. Microseconds since 1970.
     pub moment: i64,
-    /// How much of the record the replica has. A part of a record never replaces all of it.
+    /// Amount of the record that the replica has. A part of a record never replaces all of it.
     pub fullness: u64,
     /// Its place in the session.
     pub seq: i32,

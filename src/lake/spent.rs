@@ -21,7 +21,7 @@ use super::layout::Layout;
 use crate::error::{Error, Result};
 use crate::tables::{SESSIONS, USAGE};
 
-/// How often the files are read if a run replaces one meanwhile.
+/// Most readings of the files if a run replaces one meanwhile.
 const ATTEMPTS: usize = 3;
 
 /// The cost of some responses. Billionths of a dollar are whole, so that they add up to the same sum in any order.

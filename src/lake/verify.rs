@@ -27,7 +27,7 @@ use files::Expected;
 pub(crate) use files::is_whole;
 use identities::Identities;
 
-/// How often the check is repeated if a run changes the lake meanwhile.
+/// Most checks if a run changes the lake meanwhile.
 const ATTEMPTS: usize = 5;
 
 /// Returns a line for each problem, in order.

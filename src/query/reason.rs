@@ -10,7 +10,7 @@ use super::refusal::is_replaced_file;
 use crate::Error;
 use crate::tables::{LAKE_TABLES, STATE_TABLES, TableDef};
 
-/// Where tables and columns are listed.
+/// Hint at the list of tables and columns.
 const LIST: &str = "`llrem schema` lists tables and columns";
 
 /// Columns with which the tables of a lake are joined.

@@ -157,7 +157,7 @@ impl SessionIds {
     }
 }
 
-/// How an id fits what was typed.
+/// Match of an id with the typed text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fit {
     Whole,

@@ -62,7 +62,7 @@ struct Bucket {
     count: usize,
     /// For each compared position, the lower and the higher nibbles that occur, one bit for each.
     halves: [(u16, u16); COMPARED],
-    /// How often a position of a text matches.
+    /// Expected share of a text's positions that match.
     weight: f32,
 }
 

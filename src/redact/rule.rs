@@ -22,7 +22,7 @@ pub(super) enum Edge {
     Token,
 }
 
-/// How random a secret must look.
+/// Randomness that a secret must have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Randomness {
     Any,

@@ -1,4 +1,4 @@
-//! What was avoidable: the findings by detector, with what to do and three examples each.
+//! The section on avoidable cost: the findings by detector, with what to do and three examples each.
 
 use maud::{Markup, html};
 

@@ -103,9 +103,9 @@ pub struct Signs {
     pub bar: [&'static str; 8],
     /// Before advice.
     pub arrow: &'static str,
-    /// What is right.
+    /// Sign of a good result.
     pub good: &'static str,
-    /// What is wrong.
+    /// Sign of a problem.
     pub bad: &'static str,
 }
 

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use serde::Deserialize;
 
-/// How often, on average, a byte of a line may be read again in search of the next object. Real lines, with objects a
+/// Most times, on average, that a byte of a line is read again in search of the next object. Real lines, with objects a
 /// few levels deep, need less. It limits the cost of hostile lines.
 const LOOKS: usize = 8;
 

@@ -146,7 +146,7 @@ impl Database {
 /// all of its sessions are read once.
 #[derive(Default)]
 pub struct RunCache {
-    /// Where copies go; the system's folder for temporary files, which may lie in memory, when none is named.
+    /// Folder for copies. If `None`, the system's folder for temporary files, which may be in memory.
     folder: Option<PathBuf>,
     held: Mutex<HashMap<PathBuf, Arc<Held>>>,
 }

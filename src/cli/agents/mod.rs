@@ -75,7 +75,7 @@ fn places(settings: &Settings, home: Option<PathBuf>) -> Result<Places> {
     }
 }
 
-/// What an agent has on this machine.
+/// Sources of an agent on this machine.
 pub(super) struct Seen {
     pub(super) about: &'static About,
     pub(super) retention_days: Option<u32>,
@@ -85,7 +85,7 @@ pub(super) struct Seen {
     expiring: Option<Vec<(PathBuf, u64)>>,
     /// Whole days until the agent deletes the first of its sources; 0 if it may do so now.
     pub(super) days_left: Option<u64>,
-    /// Where its sources are.
+    /// Paths of its sources.
     paths: Vec<PathBuf>,
 }
 

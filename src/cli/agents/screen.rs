@@ -12,12 +12,12 @@ use crate::shown::{in_home, one_line};
 /// The agent whose files are in projects, so that it is easily not found.
 const IN_PROJECTS: &str = "aider";
 
-/// What is to be shown.
+/// Content of the screen.
 pub(super) struct Screen<'a> {
     pub(super) settings: &'a Settings,
     pub(super) places: &'a Places,
     pub(super) seen: &'a [Seen],
-    /// What the lake holds, if there is one.
+    /// Counts in the lake, if there is one.
     pub(super) held: Option<&'a [Holding]>,
     /// Files that will be deleted soon and that the lake lacks.
     pub(super) missing: usize,

@@ -23,7 +23,7 @@ const DAY: usize = 10;
 /// Fewest columns for a project.
 const PROJECT: usize = 8;
 
-/// What is to be shown.
+/// Content of the screen.
 #[derive(Clone, Copy)]
 pub(super) struct Screen<'a> {
     pub(super) settings: &'a Settings,

@@ -1,4 +1,4 @@
-//! What was wasted in all, in a sentence.
+//! Sums up the waste in one sentence.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,7 @@ const OF_SESSION: &str = "select sum(round(cost_usd * 1e9)) / 1e9 as cost_usd, \
                           count(*) filter (where cost_usd is null) as unpriced_responses, 1 as sessions \
                           from usage where machine = $machine and agent = $agent and session_id = $session";
 
-/// What the sessions cost in which waste was looked for.
+/// Cost of the sessions that the detectors looked at.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::cli) struct Spent {
     /// Cost of the priced responses, if any has a price.

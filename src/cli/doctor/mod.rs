@@ -24,7 +24,7 @@ pub(super) fn run(settings: &Settings) -> Result<()> {
     if count > 0 { Err(Error::Unwell { count }) } else { Ok(()) }
 }
 
-/// How a check ended.
+/// Outcome of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Level {
     Ok,

@@ -24,14 +24,14 @@ pub(super) struct Ended<'a> {
     pub(super) settings: &'a Settings,
     pub(super) options: &'a Options,
     pub(super) summary: &'a Summary,
-    /// What the lake held, or `None` if there was none.
+    /// Counts in the lake before the run; `None` if there was no lake.
     pub(super) before: Option<Vec<Holding>>,
     pub(super) after: Vec<Holding>,
     /// Agents that are newer than what llrem was tested with, and write what it does not know.
     pub(super) unknown: Vec<String>,
 }
 
-/// What a run read of an agent, and what that added.
+/// Sources of an agent that a run read, and the rows that they added.
 struct Added<'a> {
     agent: &'static str,
     files: u64,

@@ -14,7 +14,7 @@ pub struct Cell {
     pub(super) is_at_least: bool,
 }
 
-/// How much a cell says.
+/// Weight of a cell's content.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Weight {
     /// Something that was measured or named.

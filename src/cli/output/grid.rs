@@ -17,7 +17,7 @@ const LEAST_PROSE: usize = 20;
 /// Fewest and most columns of a bar.
 const BAR: std::ops::RangeInclusive<usize> = 8..=24;
 
-/// What a column holds, which decides how it is aligned and whether it may be shortened.
+/// Kind of content of a column. It decides on alignment and shortening.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Text that may be cut, or wrapped.
@@ -45,7 +45,7 @@ impl Role {
 pub struct Column {
     /// Name in the header.
     pub name: String,
-    /// What it holds.
+    /// Kind of its content.
     pub role: Role,
 }
 
@@ -67,7 +67,7 @@ pub struct Grid {
     indent: usize,
 }
 
-/// How a table looks on its terminal.
+/// Appearance of a table on its terminal.
 #[derive(Debug, Clone, Copy)]
 pub struct Look {
     /// Width of the terminal; `None` for a file or pipe.

@@ -30,7 +30,7 @@ pub(super) struct Slot {
     pub(super) total: Option<String>,
 }
 
-/// What is given up to make a table fit.
+/// Step that makes a table narrower.
 #[derive(Clone, Copy)]
 struct Variant {
     /// Tokens have three digits.

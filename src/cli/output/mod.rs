@@ -106,7 +106,7 @@ pub struct Output {
     zone: Tz,
     safe_csv: bool,
     table: TableOptions,
-    /// What people should know about the query.
+    /// Warning about the query's figures.
     note: String,
     limit: Option<Limit>,
     printer: Printer,

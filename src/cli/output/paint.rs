@@ -20,17 +20,17 @@ impl Paint {
         text.lines().map(|line| self.dim(line) + "\n").collect()
     }
 
-    /// What is wrong.
+    /// Paints errors.
     pub fn red(self, text: &str) -> String {
         self.code("31", text)
     }
 
-    /// What is right.
+    /// Paints good results.
     pub fn green(self, text: &str) -> String {
         self.code("32", text)
     }
 
-    /// What needs attention.
+    /// Paints warnings.
     pub fn yellow(self, text: &str) -> String {
         self.code("33", text)
     }

@@ -45,7 +45,7 @@ struct Sum {
     is_at_least: bool,
 }
 
-/// How a table treats its columns and rows.
+/// Options of a table.
 #[derive(Clone, Default)]
 pub(super) struct TableOptions {
     /// True if texts that are wider than their column are wrapped instead of cut.

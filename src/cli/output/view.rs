@@ -1,4 +1,4 @@
-//! How the columns of a result are shown in a table.
+//! Presentation of a result's columns in a table.
 
 use arrow::array::{Array, ArrayRef, AsArray, new_null_array};
 use arrow::compute::cast;
@@ -106,7 +106,7 @@ pub struct Shown {
     pub is_part: bool,
 }
 
-/// How a result is shown in a table.
+/// Presentation of a result in a table.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct View {
     /// The columns, the most important ones first; all columns of the result if empty.
@@ -138,7 +138,7 @@ impl Shown {
     }
 }
 
-/// How a day is written.
+/// Format of a day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DayStyle {
     /// As the key of a row: `Fri 2026-07-17`.

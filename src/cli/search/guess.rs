@@ -25,7 +25,7 @@ struct Word {
     typed: String,
     /// True if a word of the lake begins so.
     is_known: bool,
-    /// How often each similar word occurs.
+    /// Number of occurrences of each similar word.
     similar: HashMap<String, u64>,
 }
 

@@ -23,12 +23,12 @@ pub(super) type Key = (String, String, String);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Hit {
     pub(super) seq: i64,
-    /// What the text is: prompt, reply, thinking, command, output, …
+    /// Kind of the text: prompt, reply, thinking, command, output, …
     pub(super) kind: String,
     pub(super) at: Option<i64>,
     /// The text around the match, on one line.
     pub(super) text: String,
-    /// Where the match begins in it, in bytes.
+    /// Start of the match in it. Bytes.
     pub(super) start: usize,
     is_together: bool,
 }

@@ -10,7 +10,7 @@ use crate::{Error, Result};
 /// Most bytes of a compiled expression.
 const SIZE: usize = 4 << 20;
 
-/// What is searched for.
+/// Words, phrases or regular expression to search for.
 #[derive(Debug)]
 pub(super) struct Matcher {
     /// All of them must occur; the longest comes first.

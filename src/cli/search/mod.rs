@@ -30,7 +30,7 @@ use matcher::Matcher;
 /// Sessions that a terminal shows.
 const SHOWN: usize = 10;
 
-/// What is shown of a session next to its hits.
+/// Facts of a session that are shown next to its hits.
 #[derive(Debug, Default)]
 struct About {
     project: Option<String>,
@@ -155,7 +155,7 @@ fn plain(sql: String) -> Statement {
     Statement { sql, parameters: Vec::new() }
 }
 
-/// What the search is limited to, as conditions of SQL.
+/// Limits of the search, as conditions of SQL.
 struct Filter {
     agent: Option<String>,
     project: Option<String>,

@@ -22,7 +22,7 @@ use read::{Entry, Facts, Part, Spending, Spent, Subagent, check_place, own};
 /// All messages and tool calls as rows.
 const ROWS: &str = include_str!("rows.sql");
 
-/// What is shown in full rather than folded.
+/// Contents that are shown in full rather than folded.
 #[derive(Debug, Clone, Copy, Default)]
 struct Folded {
     thinking: bool,
@@ -138,7 +138,7 @@ struct Walk<'f, W> {
     is_cut: bool,
 }
 
-/// Which entries are shown.
+/// Selection of the entries that are shown.
 #[derive(Debug, Clone, Copy)]
 struct Choice {
     /// True if nothing is left out as noise.

@@ -79,7 +79,7 @@ pub(super) struct Next {
     pub(super) title: Option<String>,
 }
 
-/// What each response cost.
+/// Cost of each response.
 #[derive(Debug, Default)]
 pub(super) struct Spending {
     by_response: BTreeMap<String, Spent>,
@@ -107,7 +107,7 @@ pub(super) struct Facts {
     rows: RecordBatch,
     findings: RecordBatch,
     pub(super) spending: Spending,
-    /// What each turn cost.
+    /// Cost of each turn.
     by_turn: BTreeMap<i64, Spent>,
     pub(super) subagents: Vec<Subagent>,
     pub(super) next: Option<Next>,

@@ -1,4 +1,4 @@
-//! What a session, a message and a tool call are called: the words that every form of a session shares.
+//! Names of sessions, messages and tool calls that all output formats of `llrem show` share.
 
 use chrono_tz::Tz;
 use serde_json::Value;

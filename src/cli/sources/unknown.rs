@@ -31,7 +31,7 @@ const LONGEST: usize = 100;
 /// The agent, the newest version that wrote the source, and the name.
 type Key = (String, Option<String>, String);
 
-/// Where something unknown occurs.
+/// Occurrences of an unknown name.
 struct Occurrences {
     count: u64,
     sources: i64,

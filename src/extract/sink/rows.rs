@@ -34,7 +34,7 @@ impl Sink<'_> {
         if !self.is_first(key) {
             return Ok(self.place_of_repeat());
         }
-        // What git calls a checkout without a branch.
+        // Git reports `HEAD` for a checkout without a branch.
         let git_branch = row.git_branch.filter(|branch| *branch != "HEAD");
         let is_failure = row.kind == MessageKind::ApiError;
         let error_type = is_failure.then(|| row.error_type.unwrap_or_else(|| error_type(None, None, row.text)));

@@ -13,7 +13,7 @@ use crate::remote::manifest::{BARRIER, FileKey, MACHINES, MachineManifest, Remot
 use crate::remote::{Remote, leftovers, persistently};
 use crate::tables::LAKE_TABLES;
 
-/// How often the check is repeated if uploads change the lake meanwhile.
+/// Most checks if uploads change the lake meanwhile.
 const ATTEMPTS: usize = 5;
 
 /// The machines' manifests by name, with the store's version of each.

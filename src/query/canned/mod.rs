@@ -46,9 +46,9 @@ pub struct Canned {
     pub title: String,
     /// Description.
     pub about: String,
-    /// How its figures can mislead; may be empty.
+    /// Warning about figures that can mislead; may be empty.
     pub note: String,
-    /// What to do about a detector's findings; empty for a report.
+    /// Advice on a detector's findings; empty for a report.
     pub todo: String,
     /// A detector's waste as a habit, in eight words at most; empty for a report.
     pub habit: String,

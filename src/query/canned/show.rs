@@ -1,4 +1,4 @@
-//! How a canned query is shown: its group in the list, its columns in a table, and its total.
+//! Presentation of a canned query: its group in the list, its columns in a table, and its total.
 
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub struct Total {
 pub struct Group {
     /// The group.
     pub name: String,
-    /// What the query answers, in a few words.
+    /// Question that the query answers, in a few words.
     pub text: String,
 }
 

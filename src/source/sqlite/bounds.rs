@@ -39,7 +39,7 @@ const MAX_SCHEMA_STEPS: u64 = 50_000;
 const FREE_STEPS: u64 = 200_000_000;
 /// Steps for each byte of the database. A row has tens of bytes at least and takes tens of steps.
 const STEPS_PER_BYTE: u64 = 64;
-/// How often each byte may be read for one source. Pages that are linked more than once make a small file give endless
+/// Most times that each byte is read for one source. Pages that are linked more than once make a small file give endless
 /// rows.
 const READS_PER_BYTE: u64 = 8;
 /// Bytes that may be read from any database, however small.

@@ -47,7 +47,7 @@ impl LeftOut {
     }
 }
 
-/// How a statement detects rows that are too large.
+/// Finds rows of a statement that are too large.
 pub(super) struct Guard {
     table: String,
     /// The column with a row's length.

@@ -20,7 +20,7 @@ use crate::tables::{SESSIONS, SessionColumns, TableDef};
 /// Raised if a profile removes more than before, so that all files are uploaded again.
 const VERSION: u32 = 3;
 
-/// How much is uploaded.
+/// Amount of detail that is uploaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Profile {
     /// Files as they are.
