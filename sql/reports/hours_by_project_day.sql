@@ -89,11 +89,13 @@ changes as (
   union all
   select day, number, ended, -is_person, -is_agent from intervals
 ),
-changes_of_session as (
+summed as (
   select day, number, moment, sum(person) as person, sum(agents) as agents
   from changes
   group by day, number, moment
-  having sum(person) <> 0 or sum(agents) <> 0
+),
+changes_of_session as (
+  select s.day, s.number, s.moment, s.person, s.agents from summed s where s.person <> 0 or s.agents <> 0
 ),
 by_moment as (
   select c.day, false as is_total, n.project, c.moment, sum(c.person) as person, sum(c.agents) as agents

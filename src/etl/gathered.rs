@@ -34,8 +34,8 @@ pub(super) struct Gathered {
 
 impl Gathered {
     /// Creates an empty collection. Rows beyond `most_held` bytes wait in unnamed files in `folder`.
-    pub(super) fn new(folder: PathBuf, most_held: usize) -> Self {
-        let runs = |table| Runs::new(table, folder.clone());
+    pub(super) fn new(folder: &Path, most_held: usize) -> Self {
+        let runs = |table| Runs::new(table, folder.to_owned());
         Self { messages: runs(&MESSAGES), tool_calls: runs(&TOOL_CALLS), usage: Vec::new(), most_held }
     }
 
@@ -161,6 +161,8 @@ impl Runs {
             }
             let other = next.peek().map_or((i64::MAX, usize::MAX), |Reverse(other)| *other);
             let rows = self.places(&run.rows).partition_point(|place| (*place, number) < other);
+            // At least one, so that a damaged file cannot keep the loop going.
+            let rows = rows.max(1).min(run.rows.num_rows());
             ready.push(run.rows.slice(0, rows));
             ready_rows += rows;
             run.rows = run.rows.slice(rows, run.rows.num_rows() - rows);
@@ -252,7 +254,7 @@ mod tests {
     /// The texts of all rows in the order that they come in. Each source marks its rows.
     fn texts(sources: &[Vec<Vec<i64>>], most_held: usize) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
-        let mut gathered = Gathered::new(folder.path().to_owned(), most_held);
+        let mut gathered = Gathered::new(folder.path(), most_held);
         for (source, batches) in sources.iter().enumerate() {
             for places in batches {
                 let others = [ToolCalls::default().finish().unwrap(), Usage::default().finish().unwrap()];

@@ -139,7 +139,7 @@ impl Shared<'_> {
 
     /// Returns an empty collection of a session's rows.
     fn gather(&self) -> Gathered {
-        Gathered::new(self.run.layout.staging(), read::most_held())
+        Gathered::new(&self.run.layout.staging(), read::most_held())
     }
 
     /// Returns a unique name for staged files.

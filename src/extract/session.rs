@@ -211,7 +211,7 @@ fn insert(waiting: &mut Vec<Chunk>, mut new: Chunk, column: usize) -> Result<()>
     let (mut before, mut after) = (Vec::new(), Vec::new());
     for mut chunk in waiting.drain(..) {
         let mut among = chunk.split_off(column, first);
-        after.push(among.split_off(column, last + 1));
+        after.push(among.split_off(column, last.saturating_add(1)));
         if !among.keys.is_empty() {
             new.append(among)?;
         }
