@@ -229,7 +229,7 @@ fn growth(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// What a home is full of, and the text of its file with a number.
+/// The content of a home, and the text of its file with a number.
 type Kind = (&'static str, fn(usize) -> String);
 
 /// Homes that took time by the square of their files once.

@@ -111,7 +111,7 @@ fn queries(criterion: &mut Criterion) {
         group.bench_function("llrem", |bencher| {
             bencher.iter(|| runtime.block_on(engine.run(statement, &mut Forgotten)).unwrap());
         });
-        // What only llrem has: prices, sources, runs.
+        // Only llrem has prices, sources and runs.
         let is_portable = !statement.sql.contains("from sources") && !statement.sql.contains("from prices");
         if let Some(duckdb) = duckdb.as_mut().filter(|_| is_portable) {
             group.bench_function("duckdb", |bencher| {

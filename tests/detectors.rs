@@ -144,7 +144,7 @@ fn unfit(name: &str, lake: &Path, scripts: &Scripts) -> Vec<Value> {
     rows.into_iter().map(|row| row["session_id"].clone()).collect()
 }
 
-/// What is wrong with a detector's findings.
+/// Adds the mistakes in a detector's findings to `problems`.
 fn check(name: &str, path: &Path, problems: &mut String) {
     let scripts = Scripts::load(path);
     let folder_of_test = tempfile::tempdir().unwrap();
@@ -214,7 +214,7 @@ fn told_of_row(row: &Value, told: &mut impl FnMut(String)) {
     }
 }
 
-/// What is wasted in a session is a part of what it cost.
+/// Checks that the waste of a session is a part of its cost.
 fn told_of_spending(lake: &Path, found: &[Value], told: &mut impl FnMut(String)) {
     let sql = "select session_id, cost_usd, total_tokens from sessions".to_owned();
     for session in Rows::of(lake, &Statement { sql, parameters: Vec::new() }).values() {

@@ -1,4 +1,4 @@
-//! What a person sees: whole screens at 80 and 120 columns, over a lake of fixtures, with a clock and a zone that are set.
+//! Whole screens at 80 and 120 columns, over a lake of fixtures, with a fixed clock and zone.
 #![cfg(unix)]
 #![allow(
     clippy::unwrap_used,
@@ -59,7 +59,7 @@ fn llrem(folder: &Path) -> Command {
     command
 }
 
-/// What is printed on a terminal of a width, with the exit code if it is not 0.
+/// Returns the output on a terminal of a width, with the exit code if it is not 0.
 fn screen_at(now: &str, columns: usize, arguments: &str) -> String {
     screen_in("C.UTF-8", now, columns, arguments)
 }

@@ -29,7 +29,7 @@ use script::Scripts;
 /// When the pages are made.
 const NOW: &str = "2026-08-01T08:12:00Z";
 
-/// What a page shows.
+/// Returns the content of a page.
 fn parsed(file: &Path) -> Value {
     let output = succeed(python::script("page.py").arg(file));
     serde_json::from_slice(&output.stdout).unwrap()
@@ -253,7 +253,7 @@ fn assert_tables(page: &Value, query: &dyn Fn(&str) -> Vec<Value>, found: &[Valu
     assert!((figures.sum::<f64>() - sum(&hours, "responses")).abs() < 0.5);
 }
 
-/// What the money brought, what caches saved, and what is left out.
+/// Checks what the money brought, what caches saved, and what is left out.
 fn assert_rest(page: &Value, query: &dyn Fn(&str) -> Vec<Value>) {
     let output = query("output_by_project");
     let facts = &page["sections"]["output"]["facts"];
@@ -397,7 +397,7 @@ fn other_times_have_other_bars() {
     assert_eq!(unpriced["tiles"]["Tokens"]["value"], "101 k");
 }
 
-/// What an agent, a tool or a person wrote stays a text, wherever it is shown.
+/// Words of an agent, a tool or a person stay text wherever they are shown.
 #[test]
 fn what_transcripts_say_is_text() {
     const EVIL: &str =
@@ -418,7 +418,7 @@ fn what_transcripts_say_is_text() {
     let page = page(&bench, &["--all", "--project", "<b>&'\"<script>x<\u{7}"]);
     let name = |section: &str| Shown::of(&page, section, 0).rows[0][0].clone();
     let title = name("sessions")[0].as_str().unwrap().to_owned();
-    // What looks like a path is replaced.
+    // Words that look like a path are replaced.
     assert_eq!(title, "… <img src=x …");
     assert_eq!(name("projects"), "<b>&'\"<script>x<\\u{7}");
     let models: Vec<Value> = Shown::of(&page, "models", 0).rows.iter().map(|row| row[0].clone()).collect();

@@ -79,7 +79,7 @@ impl Shell {
         self.0.flush().unwrap();
     }
 
-    /// What is printed before that.
+    /// Returns the output before that text.
     fn until(&mut self, text: &str) -> String {
         let bytes: String = text.bytes().map(char::from).collect();
         plain(&self.0.exp_string(&bytes).unwrap())
@@ -91,7 +91,7 @@ impl Shell {
         self.answer()
     }
 
-    /// What is printed between a line that was taken and the next prompt.
+    /// Returns the output between an accepted line and the next prompt.
     fn answer(&mut self) -> String {
         self.until(TAKEN);
         let printed = self.until(ASKING);
@@ -345,7 +345,7 @@ fn what_was_typed_is_there_the_next_time() {
     shell.press("select 2\r");
     shell.until(GOES_ON);
     shell.ask("as second;");
-    // What begins with a space is nobody's business.
+    // Lines that begin with a space are not kept.
     shell.ask(" select 3 as hidden;");
     assert!(matches!(shell.leave(), WaitStatus::Exited(_, 0)));
     let path = history(&bench);

@@ -80,7 +80,7 @@ fn refused(bench: &Bench, arguments: &[&str]) -> String {
     format!("exit {}\n{}", output.status.code().unwrap(), stderr(&output))
 }
 
-/// What a terminal of some width shows.
+/// Returns the output on a terminal of some width.
 #[cfg(unix)]
 fn screen(bench: &Bench, columns: usize, pager: &str, arguments: &[&str]) -> String {
     let mut command = llrem(bench, arguments);

@@ -86,7 +86,7 @@ impl Doc {
         self.spans = spans;
     }
 
-    /// Where the lines `range` stand in the pool.
+    /// Returns the positions of the lines `range` in the pool.
     fn indices(&self, range: &Span) -> impl Iterator<Item = usize> {
         let mut at = 0;
         self.spans.iter().flat_map(move |span| {

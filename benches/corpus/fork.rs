@@ -9,7 +9,7 @@ use super::rng::Rng;
 use super::text::Pools;
 use super::thread::{Era, Identity, Thread, uuid_text};
 
-/// What the end of a session says about how it goes on.
+/// The end of a session, from which another goes on.
 pub struct Ending {
     pub identity: Identity,
     pub parent: u128,

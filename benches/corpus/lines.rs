@@ -36,7 +36,7 @@ pub enum Block<'c> {
 }
 
 impl Response {
-    /// Whether line `place` of `count` carries the final usage.
+    /// True if line `place` of `count` carries the final usage.
     pub fn is_final(&self, era: Era, place: usize, count: usize) -> bool {
         let last = place + 1 == count;
         !self.cut
@@ -212,7 +212,7 @@ impl Thread<'_> {
         Ok(())
     }
 
-    /// What a sub-agent wrote, repeated in the session that started it.
+    /// Writes the lines of a sub-agent that the session which started it repeats.
     pub fn write_agent_progress(&mut self, agent: &Thread, call: &Call) -> io::Result<()> {
         for (place, message) in agent.messages.iter().enumerate() {
             let object = &agent.buf[message.object.clone()];

@@ -37,7 +37,7 @@ use rng::Rng;
 use text::Pools;
 use thread::{Era, Identity, Project, Thread};
 
-/// What a corpus is made of.
+/// The kind of content in a corpus.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Profile {
     /// Sessions of all sizes and versions, sub-agents, forks and resumes.
@@ -50,7 +50,7 @@ pub enum Profile {
     BigLine,
 }
 
-/// What decides the corpus.
+/// Everything that decides the corpus.
 #[derive(Clone, Debug)]
 pub struct Params {
     /// The size to reach; the last turn, and whatever it starts, may go beyond it.
@@ -71,7 +71,7 @@ impl Default for Params {
     }
 }
 
-/// What was written, counted while writing.
+/// Counts of the written corpus, taken while writing.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Summary {
     /// Transcripts (`*.jsonl`), empty ones included, sidecars not.
@@ -114,7 +114,7 @@ impl Summary {
 
 const DAY: i64 = 86_400_000;
 const MEAN_SESSION: u64 = 900_000;
-/// What small sessions come to: mostly one prompt and one answer, some with calls.
+/// The size of small sessions: mostly one prompt and one answer, some with calls.
 const SMALL_SESSION: u64 = 2500;
 
 /// Writes a corpus below `dir`, which then looks like a home directory.

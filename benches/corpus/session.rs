@@ -1,4 +1,4 @@
-//! What happens in a session: turns of prompts, responses and calls, sub-agents and compactions.
+//! The events of a session: turns of prompts, responses and calls, sub-agents and compactions.
 
 use std::fs;
 use std::io;

@@ -77,7 +77,7 @@ pub struct Pools {
     pub logs: Pool,
     /// Invented names in the manner of identifiers.
     pub names: Vec<String>,
-    /// Where in `code` a file begins, and the place of its language in [`EXTENSIONS`].
+    /// The start of each file in `code`, and the position of its language in [`EXTENSIONS`].
     pub modules: Vec<(usize, usize)>,
 }
 

@@ -110,7 +110,7 @@ pub struct Message {
     pub time: i64,
 }
 
-/// Who speaks and from where: what every line of a file repeats.
+/// The fields that every line of a file repeats: who speaks, and from where.
 #[derive(Clone)]
 pub struct Identity {
     pub era: Era,
@@ -137,7 +137,7 @@ pub struct Thread<'a> {
     pub prompt: u128,
     pub time: i64,
     pub latest: i64,
-    /// How much faster than people the clock runs, so that a huge session fits into the days it is given.
+    /// The speed of the clock relative to people, so that a huge session fits into the days it is given.
     pub pace: f64,
     pub context: i64,
     pub cached: i64,
@@ -146,7 +146,7 @@ pub struct Thread<'a> {
     pub prompt_span: Range<usize>,
     pub messages: Vec<Message>,
     pub buf: Vec<u8>,
-    /// What this conversation holds; its bytes are known at the end.
+    /// Counts of this conversation; its bytes are known at the end.
     pub summary: Summary,
     pub todos: Vec<Range<usize>>,
     pub todos_done: usize,
@@ -223,7 +223,7 @@ impl<'a> Thread<'a> {
         self.written() >= self.target
     }
 
-    /// What may still be written, for results to keep within.
+    /// Returns the bytes that may still be written; results keep within them.
     pub fn room(&self) -> usize {
         usize::try_from(self.target.saturating_sub(self.written())).unwrap_or(usize::MAX)
     }

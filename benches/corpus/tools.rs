@@ -46,7 +46,7 @@ pub enum Outcome {
     Rejected,
 }
 
-/// What a sub-agent leaves in the result of the call that started it.
+/// The part of a call's result that a sub-agent leaves.
 pub struct AgentEnd {
     pub id: String,
     pub tokens: i64,

@@ -10,7 +10,7 @@ use crate::extract::Reject;
 use crate::source::records::{check_items, lenient};
 use crate::source::{Source, repair};
 
-/// What a document holds.
+/// An item of a document.
 pub(super) enum Found<'f, I = &'f str> {
     /// A field next to the list, as the text of an object that has only this field.
     Field(&'f str),
@@ -18,7 +18,7 @@ pub(super) enum Found<'f, I = &'f str> {
     Item(I),
 }
 
-/// How the reading of a document ended.
+/// The reason why the reading of a document ended.
 pub(super) enum Ending {
     /// It was read whole.
     Whole,

@@ -1,4 +1,4 @@
-//! What agents look for sources with: the names in folders, and the first bytes of files.
+//! Lists folders and reads the first bytes of files, for agents that look for their sources.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use super::Found;
 use crate::interrupt::interrupted;
 use crate::source::{name_of, text_of};
 
-/// What a folder holds under one name.
+/// An entry of a folder.
 pub(super) struct Entry {
     pub(super) path: PathBuf,
     /// True if it is a folder, or a link to one.
@@ -22,8 +22,8 @@ impl Entry {
         Self { told: odd.map(|name| text_of(name).into_owned()), path, is_folder }
     }
 
-    /// What a link leads to; none where that is a folder that was come to already. A link to nowhere is a file that
-    /// cannot be read.
+    /// Returns the target of a link, or `None` if it is a folder that was visited before. A link to nowhere is a file
+    /// that cannot be read.
     fn behind(link: PathBuf, found: &mut Found) -> Option<Self> {
         let is_folder = link.is_dir();
         (!is_folder || found.follows(&link)).then(|| Self::new(link, is_folder))
@@ -41,7 +41,7 @@ impl Entry {
     }
 }
 
-/// What a folder holds, in no order. A folder that is not there holds nothing; one that cannot be listed is a problem.
+/// Returns the entries of a folder, in no order. A missing folder has none; one that cannot be listed is a problem.
 pub(super) fn entries(path: &Path, found: &mut Found) -> Vec<Entry> {
     let listing = match std::fs::read_dir(path) {
         Ok(listing) => listing,
@@ -59,7 +59,7 @@ pub(super) fn entries(path: &Path, found: &mut Found) -> Vec<Entry> {
             kind => entries.push(Entry::new(entry.path(), kind.is_ok_and(|kind| kind.is_dir()))),
         }
     }
-    // Which of two links to one folder is followed is the same each time.
+    // Of two links to one folder, the same one is followed each time.
     links.sort_unstable();
     entries.extend(links.into_iter().filter_map(|link| Entry::behind(link, found)));
     entries

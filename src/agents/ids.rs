@@ -33,7 +33,7 @@ pub(super) fn qualified<'i>(within: &str, id: &'i str) -> Cow<'i, str> {
     if is_global(id) { Cow::Borrowed(id) } else { Cow::Owned(format!("{within}#{id}")) }
 }
 
-/// How often ids were given that are not unique by themselves.
+/// The number of times that each id was given, for ids that are not unique by themselves.
 #[derive(Default)]
 pub(super) struct Given(KeyMap<u32>);
 

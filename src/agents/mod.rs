@@ -62,7 +62,7 @@ use crate::source::{Section, Source, head, name_of};
 
 /// Reads what one coding agent leaves on disk.
 pub trait Agent: Sync {
-    /// What is known of the agent, and what it records.
+    /// The facts about the agent and its records.
     fn about(&self) -> &'static About;
 
     /// Adds every source that lies in the agent's usual places. Looks at names only; opens nothing but settings that
@@ -72,8 +72,8 @@ pub trait Agent: Sync {
     /// Adds every source of an agent that keeps files in its projects which lies in one of these folders, or above it.
     fn discover_in_projects(&self, _projects: &[PathBuf], _found: &mut Found) {}
 
-    /// How long sessions are kept before the agent deletes them: what its settings say, else its default. Days; none
-    /// when it keeps them.
+    /// Returns the days after which the agent deletes sessions, by its settings or else its default; `None` if it keeps
+    /// them.
     fn retention_days(&self, _places: &Places) -> Option<u32> {
         self.about().retention_days
     }
@@ -82,7 +82,7 @@ pub trait Agent: Sync {
     /// alone.
     fn claims(&self, path: &Path) -> Option<&'static str>;
 
-    /// What a file is that is said to be this agent's, wherever it lies.
+    /// Returns the kind of a file that the user says is this agent's, wherever it lies.
     fn takes(&self, path: &Path) -> Option<&'static str> {
         self.claims(path)
     }
@@ -182,7 +182,8 @@ pub fn claimed(path: &Path, among: &[&'static dyn Agent]) -> Option<(&'static dy
     (is_doubtful && among.len() > 1).then(|| told_by_lines(path, name, among)).flatten().or(Some((agent, kind)))
 }
 
-/// What a file is that the user says is this agent's. What lies in an agent's own folder is what its name says there.
+/// Returns the agent and the kind of a file that the user says is this agent's. A file in an agent's own folder is the
+/// kind that its name means there.
 pub fn taken(path: &Path, agent: &'static dyn Agent) -> Option<(&'static dyn Agent, &'static str)> {
     let is_elsewhere = innermost_folder(path).is_none();
     is_elsewhere.then(|| Some((agent, agent.takes(Path::new(&*name_of(path)))?))).flatten()
@@ -219,13 +220,13 @@ pub type Mark = (&'static str, Option<&'static str>);
 const FIRST_LINES: usize = 8;
 const FIRST_BYTES: u64 = 256 << 10;
 
-/// What is known of an agent.
+/// Facts about an agent.
 pub struct About {
     /// Value of the `agent` column.
     pub id: &'static str,
     /// Name for people.
     pub title: &'static str,
-    /// Where it keeps sessions, for people; `~` is the home.
+    /// The folders where it keeps sessions, for people; `~` is the home.
     pub paths: &'static [&'static str],
     /// Folders that are its own with all that lies in them, also in folders of other agents' names.
     pub folders: &'static [&'static str],
@@ -233,15 +234,15 @@ pub struct About {
     pub environment: &'static [&'static str],
     /// Versions whose files were read.
     pub versions: &'static str,
-    /// What the reader was written from.
+    /// The sources that its reader was written from.
     pub rests_on: RestsOn,
-    /// What it records of each thing.
+    /// Its records, and how exact they are.
     pub records: Records,
-    /// How long it keeps sessions by default. Days; null when it keeps them.
+    /// Days for which it keeps sessions by default; null if it keeps them for ever.
     pub retention_days: Option<u32>,
     /// Rises whenever the same file gives other rows, so that what is still on disk is extracted again.
     pub parser_version: u32,
-    /// What distinguishes its first lines from other agents', for files whose place does not show the agent.
+    /// Marks that distinguish its first lines from other agents', for files whose place does not show the agent.
     pub marks: &'static [Mark],
     /// Kinds of sources that hold one session each and are read from beginning to end. A large one is read twice
     /// instead of being held in memory.
@@ -303,7 +304,7 @@ impl About {
 /// Folders in the home that many programs keep theirs in.
 const SHARED_FOLDERS: [&str; 2] = [".config", ".local"];
 
-/// What a reader was written from, the surest first.
+/// The sources that a reader was written from, the surest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RestsOn {
     /// Sessions that the agent wrote.
@@ -325,7 +326,7 @@ impl RestsOn {
     }
 }
 
-/// How exactly an agent records something.
+/// The exactness of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grain {
     /// Each one.
@@ -347,7 +348,7 @@ impl Grain {
     }
 }
 
-/// What an agent records, and how exactly.
+/// The records of an agent, and how exact each is.
 pub struct Records {
     /// Texts of prompts and replies.
     pub messages: Grain,
@@ -371,7 +372,7 @@ impl Records {
     };
 }
 
-/// Where to look for agents' folders.
+/// The places where agents' folders may be.
 pub struct Places {
     /// The home folder, or the folder to be read as if it were one.
     pub home: PathBuf,
@@ -434,7 +435,7 @@ fn usual_roots(home: &Path) -> Vec<PathBuf> {
 /// Collects the sources that agents find.
 #[derive(Default)]
 pub struct Found {
-    /// What was found, in no order.
+    /// The sources found, in no order.
     pub sources: Vec<FoundSource>,
     /// Folders that could not be listed, and why.
     pub problems: Vec<(PathBuf, String)>,
@@ -447,7 +448,7 @@ pub struct Found {
 pub struct FoundSource {
     /// The file that names the source.
     pub path: PathBuf,
-    /// What it is, in the agent's own words: transcript, subagent, database, prompts.
+    /// Its kind, in the agent's own words: transcript, subagent, database, prompts.
     pub kind: &'static str,
 }
 

@@ -9,7 +9,7 @@ use crate::tables::{MessageKind, MessageRow, Role, SessionKind};
 
 /// One typed prompt.
 pub(super) struct TypedPrompt {
-    /// What a transcript claims that makes this prompt superfluous, as a rule the session's own key.
+    /// The claim by which a transcript supersedes this prompt, as a rule the session's own key.
     pub(super) claim: u64,
     /// When it was typed. Microseconds since 1970.
     pub(super) timestamp: Option<i64>,
@@ -21,8 +21,8 @@ pub(super) struct TypedPrompt {
 }
 
 impl TypedPrompt {
-    /// What distinguishes it from the session's other prompts. Its place does not, because agents drop the oldest
-    /// prompts.
+    /// Returns a name that distinguishes the prompt from the session's other prompts. Its position does not, because
+    /// agents drop the oldest prompts.
     fn name(&self) -> String {
         match self.timestamp {
             Some(moment) => moment.to_string(),

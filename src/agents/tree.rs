@@ -3,7 +3,7 @@
 
 use crate::extract::KeyMap;
 
-/// Where an entry hangs.
+/// The parent of an entry.
 pub(super) enum Parent {
     /// Below the entry of that key.
     Entry(u64),

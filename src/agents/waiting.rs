@@ -1,4 +1,4 @@
-//! What waits for a later record that names it, and moments that are looked up: a source may have any number of both.
+//! Records that wait for a later one that names them, and a lookup of times: a source may have any number of both.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 

@@ -18,7 +18,7 @@ use crate::common::{Case, Home};
 /// Places at which each file is cut.
 const CUTS: usize = 20;
 
-/// What extractors are given.
+/// The inputs of extractors.
 pub(crate) struct Bench {
     redactor: Redactor,
     pricer: Pricer,

@@ -46,7 +46,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// What happens between two runs, and whether the run reads everything again.
+/// The events between two runs, and true if the run reads everything again.
 type Step = (Vec<(Index, Event)>, bool);
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -214,7 +214,7 @@ fn is_same(table: &str, a: &Value, b: &Value) -> bool {
     columns.iter().all(|column| a[column] == b[column])
 }
 
-/// What a record may not lose, and what may not become smaller.
+/// Columns that a record may not lose, and numbers that may not become smaller.
 const KEPT: [&str; 16] = [
     "text",
     "thinking",

@@ -1,4 +1,4 @@
-//! What holds for every lake, whatever it was made of.
+//! Laws that hold for every lake, whatever it was made of.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -20,7 +20,7 @@ pub(crate) fn assert_consistent(rows: &Rows, what: &str) {
             |rows: &[Value]| -> Vec<Value> { rows.iter().filter(|row| row["session_id"] == id).cloned().collect() };
         let (messages, calls, usage) = (of(&messages), of(&calls), of(&usage));
         let with = |rows: &[Value], column: &str, value: &str| rows.iter().filter(|row| row[column] == value).count();
-        // What no row says is not 0 in sum.
+        // Nulls alone do not add up to 0.
         let sum_of = |rows: &[Value], columns: &[&str]| -> Option<i64> {
             let said = rows.iter().flat_map(|row| columns.iter().filter_map(|column| row[*column].as_i64()));
             said.reduce(|a, b| a + b)
@@ -265,7 +265,7 @@ fn each_source_is_one_agents() {
     }
 }
 
-/// What lies in an agent's own folder beside its sources is no other agent's either.
+/// Files in an agent's own folder beside its sources are no other agent's either.
 #[test]
 fn no_agent_takes_what_lies_in_the_folder_of_another() {
     let mut taken = Vec::new();

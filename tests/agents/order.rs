@@ -15,7 +15,7 @@ use crate::common::{Built, Case, Home, Rows};
 use crate::damage::cases;
 use crate::laws::assert_consistent;
 
-/// What two lakes differ in, if in anything.
+/// Fails with the rows in which two lakes differ.
 fn difference(name: &str, expected: &Rows, found: &Rows) -> Result<(), TestCaseError> {
     let mut text = String::new();
     for (table, lines) in &expected.0 {
@@ -194,7 +194,7 @@ fn assert_none_is_gone(name: &str, rows: &Rows) -> Result<(), TestCaseError> {
 fn assert_nothing_lost(name: &str, before: &Rows, after: &Rows) -> Result<(), TestCaseError> {
     assert_consistent(after, name);
     for (table, column) in [("messages", "message_id"), ("tool_calls", "call_id"), ("usage", "response_id")] {
-        // What is known in part only may be told in full by another record, as it now looks.
+        // A partial record may be completed by another record, as it now looks.
         let ids = |rows: &Rows, with_partial: bool| -> BTreeSet<String> {
             let rows = rows.values(table);
             let rows = rows.iter().filter(|row| with_partial || row["is_partial"] != true);
@@ -253,7 +253,8 @@ fn a_source_that_is_read_again_alone_changes_no_row() {
     }
 }
 
-/// What files beside a chat history told of it stays when they are gone and the chat goes on: exact counts, and times.
+/// Facts from files next to a chat history, exact counts and times, stay when those files are gone and the chat goes
+/// on.
 #[test]
 fn what_was_told_beside_a_chat_stays() {
     for (case, beside) in [("analytics-beside", ".aider.analytics.jsonl"), ("worked-example", ".aider.input.history")] {
@@ -278,12 +279,12 @@ fn what_was_told_beside_a_chat_stays() {
             assert_none_is_gone(&case.name, &after).unwrap_or_else(|error| panic!("{error}"));
             assert_consistent(&after, &case.name);
         }
-        // Who wants no texts is not left with those of rows that stayed.
+        // A run without texts removes those of rows that stayed.
         let with_texts = lake.rows();
         for _ in 0..2 {
             lake.run_with(|options| options.content = llrem::etl::Content::None);
             let bare = lake.rows();
-            // What was made of the deleted log itself stays as it is.
+            // Rows of the deleted log itself stay as they are.
             let messages = bare.values("messages");
             let of_chat = |row: &&Value| row["session_id"].as_str().unwrap().starts_with("aider:");
             let told: Vec<&Value> = messages.iter().filter(of_chat).filter(|row| !row["text"].is_null()).collect();

@@ -11,7 +11,7 @@ use crate::laws::assert_consistent;
 
 /// Bytes of a page, as SQLite makes it by default.
 const PAGE: usize = 4096;
-/// What stands on the page that is damaged.
+/// The content of the page that is damaged.
 const HERE: &str = "<the damaged page>";
 /// 2026-02-25T06:13:20Z. Milliseconds since 1970.
 const BEGAN: i64 = 1_772_000_000_000;

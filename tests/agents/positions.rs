@@ -18,7 +18,7 @@ struct Form {
     put: fn(&Home, &[String]),
 }
 
-/// Who says a text: the person asks.
+/// True if the person wrote the text: the person asks.
 fn is_persons(text: &str) -> bool {
     text.starts_with("ask")
 }

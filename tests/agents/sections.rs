@@ -100,7 +100,7 @@ fn a_session_that_left_the_database_stays() {
     }
 }
 
-/// What is said in a conversation after Kiro CLI took it over from Amazon Q is Kiro CLI's alone.
+/// Messages that a conversation gained after Kiro CLI took it over from Amazon Q are Kiro CLI's alone.
 #[test]
 fn a_conversation_that_went_on_in_the_next_program_is_there_once() {
     let home = Home::of(&Case::named("taken-over"));

@@ -1,4 +1,4 @@
-//! What is found on a machine.
+//! Commands that list the sources on a machine.
 
 use std::fs::File;
 use std::time::{Duration, SystemTime};

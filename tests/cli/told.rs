@@ -1,4 +1,4 @@
-//! What is told of what was done, and of what was typed.
+//! Messages about the work done, and about mistyped commands.
 
 use crate::{Home, home_with_lake, rows, run};
 

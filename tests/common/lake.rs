@@ -37,7 +37,7 @@ impl<'h> Built<'h> {
         self.run()
     }
 
-    /// What `llrem verify --read-data` finds wrong.
+    /// Returns the problems that `llrem verify --read-data` finds.
     pub fn problems(&self) -> Vec<String> {
         llrem::lake::Lake::open(&self.path).unwrap().verify(true).unwrap()
     }

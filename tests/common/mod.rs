@@ -1,4 +1,4 @@
-//! What tests share: homes made of fixtures, lakes made of homes, and rows read back from lakes.
+//! Helpers that tests share: homes made of fixtures, lakes made of homes, and rows read back from lakes.
 #![allow(dead_code, unreachable_pub, unused_imports, clippy::panic, reason = "each test program uses a part of it")]
 
 pub mod home;

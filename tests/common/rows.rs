@@ -56,8 +56,8 @@ impl Rows {
     }
 }
 
-/// What a home holds: tokens by model, the numbers of `messages` and `tool_calls` by kind and status, and the values of
-/// columns such as `usage.reasoning_effort`: rows by value, or number and sum, which may be in `parts` of one.
+/// The counts of a home: tokens by model, the numbers of `messages` and `tool_calls` by kind and status, and the values
+/// of columns such as `usage.reasoning_effort`: rows by value, or number and sum, which may be in `parts` of one.
 pub type Count = BTreeMap<String, BTreeMap<String, i64>>;
 
 pub const TOKENS: [&str; 5] =

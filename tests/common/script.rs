@@ -40,7 +40,7 @@ pub struct Session {
     /// Model of its responses.
     #[serde(default = "sonnet")]
     model: String,
-    /// What started the agent. By default, the records do not say.
+    /// The program that started the agent; by default not recorded.
     entrypoint: Option<String>,
     /// Session that started this one; by a step with `agent` in it.
     parent: Option<String>,
@@ -51,7 +51,7 @@ pub struct Session {
     files: BTreeMap<String, String>,
     /// True if a person who reads the session would call it waste of the detector's kind; only in `cases`.
     pub is_waste: Option<bool>,
-    /// What real transcripts show that this session rewrites; only in `cases`.
+    /// The real case that this session rewrites; only in `cases`.
     pub seen: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What the program shows on a terminal.
+//! Runs the program on a terminal of a given width.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,7 +17,7 @@ impl Terminal {
         Self { home: home.to_owned(), lake: lake.to_owned(), now: now.to_owned() }
     }
 
-    /// What a command shows, stdout and stderr together, and its exit code if that is not 0.
+    /// Returns the output of a command, stdout and stderr together, and its exit code if that is not 0.
     pub fn shows(&self, columns: usize, arguments: &[&str]) -> String {
         let output = self.command(columns, arguments).output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -24,7 +24,7 @@ fn cases() -> BTreeMap<String, PathBuf> {
     script::paths(&folder("tests/detectors/cases"))
 }
 
-/// What a detector reports of the sessions that a person has judged.
+/// A detector's findings in the sessions that a person has judged.
 #[derive(Default)]
 struct Tally {
     is_waste: usize,

@@ -1,4 +1,4 @@
-//! What llrem answers.
+//! llrem's answers.
 
 use std::path::Path;
 
@@ -49,7 +49,7 @@ impl<'l> Questioner<'l> {
     }
 }
 
-/// What comes with llrem, and nothing of the user's.
+/// Returns the queries and detectors that come with llrem, without the user's own.
 pub(crate) fn scope(lake: &AnyLake, zone: Tz) -> Scope<'_> {
     Scope { lake, zone, prices: None, detectors: Detectors::All(&[]), scheduler: None, progress: &llrem::etl::Silent }
 }

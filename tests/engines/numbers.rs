@@ -39,7 +39,7 @@ fn plan(session: &SessionContext, statement: &Statement) -> LogicalPlan {
     state.analyzer().execute_and_check(plan, state.config_options(), |_, _| {}).unwrap()
 }
 
-/// What is wrong with a query.
+/// Returns the problems of a query.
 fn problems(session: &SessionContext, statement: &Statement) -> Vec<String> {
     let mut problems = Vec::new();
     plan(session, statement)
@@ -76,7 +76,7 @@ fn problem(expr: &Expr, schema: &DFSchema) -> Option<String> {
     }
 }
 
-/// Whether there is nothing left to cut off.
+/// True if there is nothing left to cut off.
 fn is_rounded(expr: &Expr, schema: &DFSchema) -> bool {
     match expr {
         Expr::ScalarFunction(function) => ["floor", "ceil", "round"].contains(&function.func.name()),

@@ -43,7 +43,7 @@ pub(crate) fn filters(lake: &Path) -> Given {
     values.map(|(name, value)| (name.to_owned(), value)).to_vec()
 }
 
-/// What a query is asked with: its defaults, filters, and other numbers than the defaults.
+/// The sets of parameters of a query: its defaults, filters, and other numbers than the defaults.
 pub(crate) const SETS: [&str; 3] = ["defaults", "filters", "numbers"];
 
 /// Sessions in which the detectors find something, by detector.
@@ -109,7 +109,7 @@ fn bound((name, value): &(String, ScalarValue)) -> (String, Value) {
 pub(crate) struct Other {
     /// Its name in `engines.py`.
     pub(crate) name: &'static str,
-    /// What makes it see the lake.
+    /// The statements that make it see the lake.
     pub(crate) setup: String,
     /// A query in its dialect.
     pub(crate) dialect: fn(&str) -> String,
@@ -197,7 +197,7 @@ fn an_empty_lake_has_the_same_columns() {
     assert_same_rows(&lake.path, &[tables(), defaults].concat());
 }
 
-/// What a report says in one of its columns about these sessions, on which both engines give the same rows.
+/// Returns a column of a report about these sessions; both engines give the same rows.
 fn column_of(report: &str, column: &str, script: &str) -> Vec<String> {
     let home = Home::empty();
     toml::from_str::<Scripts>(script).unwrap().write_below(home.path());

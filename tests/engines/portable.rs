@@ -26,7 +26,7 @@ const MISSING: [&str; 10] = [
     "time_bucket",
 ];
 
-/// What is wrong with a query; nothing, when it means the same everywhere.
+/// Returns the problems of a query; none if it means the same everywhere.
 fn problems(sql: &str) -> Vec<String> {
     let dialect = GenericDialect {};
     let tokens = Tokenizer::new(&dialect, sql).tokenize().unwrap();

@@ -30,7 +30,7 @@ fn folder(team: &Team) -> AnyLake {
     AnyLake::Remote(RemoteLake::in_folder(&team.s3.objects()).unwrap())
 }
 
-/// How statements with nothing but defaults are called.
+/// The suffix of statements with nothing but defaults.
 const DEFAULTS: &str = "(defaults)";
 
 /// The query of a statement's name.

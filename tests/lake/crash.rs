@@ -293,7 +293,7 @@ fn a_disk_that_is_really_full() {
     assert_same_rows(&timeless(&lake), &timeless(&bench.lake()), "after a full disk");
 }
 
-/// Where nothing may be mounted: files may not grow over a size.
+/// Limits the size of files, if nothing may be mounted.
 fn limited_file_size() {
     let bench = Bench::new();
     invented(&bench.home(), 6_000_000, 5);

@@ -575,7 +575,7 @@ fn without_content_no_text_is_kept() {
     assert_eq!(found_in(&bench, &[word.to_owned()]), Vec::<String>::new());
 }
 
-/// Where in the lake, raw or decoded, any of the texts stands.
+/// Returns the places in the lake, raw or decoded, where any of the texts occurs.
 fn found_in(bench: &Bench, texts: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     let mut look = |place: String, bytes: &[u8]| {

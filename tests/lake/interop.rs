@@ -25,7 +25,7 @@ fn merged_fixtures(home: &Path) {
     }
 }
 
-/// What `llrem sql` says of each table.
+/// Returns the facts about each table by `llrem sql`.
 fn facts_of_llrem(lake: &Path) -> Value {
     let of_table = |table: &llrem::tables::TableDef| {
         let of_type = |wanted: fn(&DataType) -> bool| {

@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::lake::{Bench, Transcript, data_bytes, stderr};
 
-/// How long an interrupted run may take on a busy machine.
+/// The time that an interrupted run may take on a busy machine.
 const GENEROUS: Duration = Duration::from_secs(60);
 
 fn small() -> Transcript {

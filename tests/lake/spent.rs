@@ -1,4 +1,4 @@
-//! What `llrem status` reads by itself is what the rows say.
+//! `llrem status` and its own reading of the lake agree with the rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -27,7 +27,7 @@ impl Original {
         Self { bench }
     }
 
-    /// What is found in a copy after something was done to it.
+    /// Returns the problems of a copy that was damaged.
     fn problems(&self, read_data: bool, damage: impl FnOnce(&Path)) -> Vec<String> {
         let copy = lake::folder();
         let path = copy.path().join("lake");

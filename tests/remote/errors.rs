@@ -1,4 +1,4 @@
-//! What cannot be done is told in three lines at most, and no credential in any.
+//! Errors of a remote lake have three lines at most, and show no credential.
 
 use std::process::Command;
 
@@ -101,7 +101,7 @@ fn what_the_store_refuses() {
     "#);
 }
 
-/// What a newer llrem uploaded may mean something else: it is not asked, whatever this one would make of it.
+/// A newer llrem's upload may mean something else, so it is not queried.
 #[test]
 fn what_a_newer_llrem_uploaded() {
     let team = Team::of(six_months(1, 10));

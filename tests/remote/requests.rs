@@ -1,4 +1,4 @@
-//! What is asked of the store: a listing of each table, footers once, and of the columns only those that are needed.
+//! Requests to the store: a listing of each table, footers once, and only the columns that are needed.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -87,7 +87,7 @@ fn texts_are_not_read_when_they_are_not_asked_for() {
     assert!(bytes(&log) < whole / 10, "{} of {whole}", bytes(&log));
 }
 
-/// What is wanted of six files is given of none before it was asked for of all.
+/// All six files are requested before the first of them is answered.
 #[test]
 fn files_are_read_side_by_side() {
     let team = Team::of(six_months(1, 1_000));

@@ -44,13 +44,13 @@ impl Team {
         command
     }
 
-    /// What the program prints.
+    /// Returns the output of the program.
     pub(crate) fn answer(&self, arguments: &[&str]) -> String {
         String::from_utf8(succeed(&mut self.llrem(arguments)).stdout).unwrap()
     }
 }
 
-/// What the program prints over a lake on the disk.
+/// Returns the output of the program over a lake on the disk.
 pub(crate) fn answer_on_disk(lake: &Path, arguments: &[&str]) -> String {
     String::from_utf8(succeed(lake::llrem(lake).args(arguments)).stdout).unwrap()
 }

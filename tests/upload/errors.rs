@@ -1,4 +1,4 @@
-//! What cannot be done is told in two lines, and no credential in any.
+//! Errors of uploads have two lines at most, and show no credential.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use crate::proxy::Fate;
 use crate::server::{KEY, S3, SECRET};
 use crate::sync::small_lake;
 
-/// What a command says that fails, after making sure that it tells no credential.
+/// Returns the message of a command that fails, after making sure that it shows no credential.
 fn failure(command: &mut Command, code: i32) -> String {
     let output = command.arg("-vv").output().unwrap();
     let said = stderr(&output);
@@ -66,7 +66,7 @@ fn what_a_store_refuses() {
     succeed(&mut s3.upload(&bench.lake(), &[]));
 }
 
-/// What is wrong here and not there; each cloud has its own variables.
+/// Mistakes of this machine and not of the cloud; each cloud has its own variables.
 #[test]
 fn what_is_wrong_with_this_machine() {
     let s3 = S3::start();

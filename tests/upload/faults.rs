@@ -61,7 +61,7 @@ fn a_lost_answer_to_the_manifest_is_no_conflict() {
     assert_copied(&s3, &bench.lake());
 }
 
-/// What was put in parts is whole once they are put together; when the answer to that is lost, the second try meets no
+/// A file uploaded in parts is whole once they are put together. If the answer to that is lost, the second try finds no
 /// parts any more.
 #[test]
 fn a_lost_answer_to_the_last_of_the_parts_is_no_failure() {

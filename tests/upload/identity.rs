@@ -1,4 +1,4 @@
-//! Who may write what: one lake a machine, one upload at a time.
+//! Ownership of an upload: one lake a machine, one upload at a time.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};

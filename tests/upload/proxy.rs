@@ -7,7 +7,7 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What happens to a request.
+/// The treatment of a request.
 #[derive(Debug, Clone)]
 pub(crate) enum Fate {
     /// It passes.
@@ -106,7 +106,7 @@ impl Shared {
             return io::copy(&mut client, &mut io::sink()).map(drop);
         }
         if matches!(fate, Fate::Reset) {
-            // What is left unread makes of the end a reset.
+            // Unread bytes turn the end into a reset.
             return Ok(());
         }
         let length = request.headers.get("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! What arrives: all of it, only what changed, and nothing that is no longer there.
+//! Files that arrive: all of them, only changed ones, and none that is gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

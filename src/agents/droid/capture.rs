@@ -1,4 +1,4 @@
-//! What `droid exec --output-format stream-json` printed, kept in a file: a session as far as it was seen. The
+//! The output of `droid exec --output-format stream-json`, kept in a file: a session as far as it was printed. The
 //! session's own file overrides it.
 
 use std::collections::BTreeMap;
@@ -209,7 +209,8 @@ impl Session {
         Ok(())
     }
 
-    /// What tells a turn from those of other captures of the same session, which each program counts from 1.
+    /// Returns a name that distinguishes a turn from those of other captures of the same session, which each program
+    /// counts from 1.
     fn name_of_turn(&mut self, line: &CaptureLine<'_>) -> String {
         let moment = line.timestamp.0.map(|at| at.to_string());
         let reply = || self.reply.as_ref().map(|(id, _)| id.clone()).filter(|id| !id.contains("#line-"));

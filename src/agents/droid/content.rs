@@ -26,8 +26,8 @@ impl<'a> Content<'a> {
     }
 }
 
-/// What a tool gave: a text or a list of blocks, of which what is no text leaves a mark; an object stays as it stands.
-/// Nearly always it is a text, and most of its line: so it is decoded where it is found.
+/// The output of a tool: a text or a list of blocks, in which a block that is no text leaves a mark; an object stays as
+/// it is. Nearly always it is a text, and most of its line, so it is decoded in place.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Told<'a>(pub(crate) Option<Cow<'a, str>>);
 
@@ -92,7 +92,7 @@ pub(super) fn plain_text<'a>(value: &Raw<'a>) -> Option<Cow<'a, str>> {
     }
 }
 
-/// What a field that may be absent says: true, false, or nothing.
+/// Returns true, false, or `None` if the field is absent.
 pub(super) fn said(flag: &Raw<'_>) -> Option<bool> {
     match flag.json()? {
         "true" | "\"true\"" => Some(true),

@@ -33,7 +33,7 @@ record! {
         "systemInfo", "resultKind", "durationMs", "toolCount", "finalText", "interactionMode",
     ]
 
-    /// What the person, the model or the program says.
+    /// A message of the person, the model or the program.
     Message<'a> {
         id: Text<'a> = "id",
         role: Text<'a> = "role",
@@ -89,10 +89,10 @@ record! {
         credits: Fraction = "factoryCredits",
     }
 
-    /// What a session is marked with.
+    /// A tag of a session.
     Tag<'a> { metadata: Object<TagMetadata<'a>> = "metadata" }
 
-    /// Who started the session.
+    /// The part of a tag that shows who started the session.
     TagMetadata<'a> {
         calling_session: Text<'a> = "callingSessionId",
         calling_call: Text<'a> = "callingToolUseId",
@@ -123,7 +123,7 @@ record! {
     }
     ignores ["subtype", "tools", "numTurns", "num_turns", "source"]
 
-    /// What the model was billed for since the last completion.
+    /// The tokens billed since the last completion.
     CaptureUsage<'a> {
         input: TokenNumber = "input_tokens",
         output: TokenNumber = "output_tokens",

@@ -32,7 +32,7 @@ pub(super) fn without_reminders(text: &str) -> Cow<'_, str> {
     Cow::Owned(kept.trim().to_owned())
 }
 
-/// What stands before the first whole block, in it, and behind it.
+/// Returns the text before the first whole block, in it, and after it.
 fn first_block(text: &str) -> Option<(&str, &str, &str)> {
     let from = memmem::find(text.as_bytes(), OPENING.as_bytes())?;
     let (before, block) = text.split_at_checked(from)?;
@@ -40,7 +40,7 @@ fn first_block(text: &str) -> Option<(&str, &str, &str)> {
     Some((before, content, after))
 }
 
-/// What a reminder says of where the session runs.
+/// The place where the session runs, as a reminder describes it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Surroundings<'a> {
     pub(super) folder: Option<&'a str>,

@@ -18,7 +18,7 @@ pub(super) fn written_at(session: &Path) -> Option<i64> {
     Fingerprint::of(&settings_of(session), &[]).ok().map(|print| print.modified_us())
 }
 
-/// What the settings tell of a session.
+/// The facts about a session that its settings file records.
 #[derive(Debug, Default)]
 pub(super) struct Companion {
     pub(super) model: Option<String>,
@@ -121,7 +121,7 @@ impl Total {
         counts.into_iter().flatten().any(|count| count > 0).then_some(total)
     }
 
-    /// Whether it has at least the other's tokens of every kind.
+    /// True if it has at least the other's tokens of every kind.
     pub(super) fn holds(&self, other: &Self) -> bool {
         let counts = |total: &Self| [total.input, total.cache_read, total.cache_write, total.output, total.reasoning];
         counts(self).into_iter().zip(counts(other)).all(|(own, other)| own.unwrap_or(0) >= other.unwrap_or(0))

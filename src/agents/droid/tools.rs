@@ -54,7 +54,7 @@ pub(super) fn file_of<'i>(category: Category, input: &'i Input<'_>) -> Option<&'
     input.file.get().or(input.path.get().filter(|_| is_of_file)).or_else(|| of_patch().filter(|_| is_of_file))
 }
 
-/// What a result says of its call.
+/// The outcome of a call, as its result records it.
 #[derive(Default)]
 pub(super) struct ToolResult<'a> {
     pub(super) text: Option<Cow<'a, str>>,
@@ -95,8 +95,8 @@ impl ToolResult<'_> {
     }
 }
 
-/// What the program says of a call that the person did not let happen. Where the record does not say that the call
-/// failed, only a first line that begins with these words counts: results quote texts of all kinds.
+/// Returns the status of a call that the person did not allow. If the record does not say that the call failed, only a
+/// first line that begins with these words counts, because results quote texts of all kinds.
 fn special_status(text: &str, failed: bool) -> Option<Status> {
     let first = text.trim_start().lines().next().filter(|line| line.len() <= 400)?;
     let begins = |words: &str| first.get(..words.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(words));
@@ -108,7 +108,7 @@ fn special_status(text: &str, failed: bool) -> Option<Status> {
     says(&REJECTED).then_some(Status::Rejected)
 }
 
-/// What most results do not say: to find that out is what their reading costs.
+/// Most results lack this text; searching for it is the main cost of reading them.
 static EXIT_CODE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("(exit code: "));
 
 /// The exit code that a command's result names: `(exit code: 2)` in the first line of a failure or at the end of its

@@ -54,22 +54,22 @@ struct Transcript<'o, 'a> {
     hinted_model: Option<String>,
     /// The effort of the last settings.
     hinted_effort: Option<String>,
-    /// How far the agent may act, by the last settings.
+    /// The autonomy level, by the last settings.
     autonomy: Option<String>,
     replies: Replies,
     last_moment: Option<i64>,
-    /// Whether the turn has a message that says that it was stopped.
+    /// True if a message says that the turn was stopped.
     turn_was_stopped: bool,
     /// Ids of calls that are not unique by themselves.
     given: Given,
 }
 
-/// Where a fork comes from: it begins with a copy of another session's records, up to one of them.
+/// The session that a fork copied: the fork begins with its records, up to one of them.
 #[derive(Default)]
 struct Origin {
     session: Option<String>,
     forked_at: Option<String>,
-    /// Whether the last copied record has come.
+    /// True if the last copied record has come.
     is_reached: bool,
 }
 
@@ -85,7 +85,7 @@ impl Origin {
     }
 }
 
-/// What the session's own replies say of all that it was billed for.
+/// The session's own replies, to compare with the total that it was billed for.
 #[derive(Default)]
 struct Replies {
     models: OneOf,

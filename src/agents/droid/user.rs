@@ -7,12 +7,12 @@ use super::reminder::without_reminders;
 use crate::agents::kit::texts::join;
 use crate::tables::{MessageKind, Role};
 
-/// How the text of a failed request to the model begins.
+/// The first words of a failed request to the model.
 const API_ERROR: &str = "BYOK Error:";
-/// How the text begins that marks an interruption.
+/// The first words of a text that marks an interruption.
 const INTERRUPTED: [&str; 2] = ["Request interrupted by user", "[Request interrupted by user"];
 
-/// What a record of the person is.
+/// A record of role `user`: its kind and text.
 pub(super) struct UserText<'a> {
     pub(super) role: Role,
     pub(super) kind: MessageKind,

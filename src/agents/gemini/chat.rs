@@ -60,7 +60,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     header.tell(&session_id, origin, source, out)
 }
 
-/// What is still held of a chat after the first look.
+/// The part of a chat that is held after the first reading.
 enum Held<'t, 's> {
     /// Messages of a document.
     Messages(Vec<&'t str>),
@@ -70,7 +70,7 @@ enum Held<'t, 's> {
     Nothing,
 }
 
-/// What a chat says of its session.
+/// The facts about its session that a chat records.
 #[derive(Default)]
 struct Header {
     session: Option<String>,

@@ -6,7 +6,7 @@ use super::record::{Part, Thought};
 use crate::agents::kit::texts::{append, string_of};
 use crate::source::records::{List, Object, Raw};
 
-/// What a content says.
+/// The parts of a content.
 #[derive(Default)]
 pub(super) struct Content<'a> {
     pub(super) text: Option<Cow<'a, str>>,

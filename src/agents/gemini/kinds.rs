@@ -1,4 +1,4 @@
-//! What a message is, by its type and the texts that the program itself puts into chats.
+//! Classifies messages by their type and by the texts that the program itself puts into chats.
 
 use super::content::Content;
 use super::record::Record;

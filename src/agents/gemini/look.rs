@@ -1,4 +1,4 @@
-//! What a chat holds, whatever it is written as: lines, a document, lists of messages within either.
+//! Reads the records of a chat in each of its forms: lines, a document, lists of messages within either.
 
 use super::kinds::is_message;
 use super::record::Record;
@@ -28,7 +28,7 @@ impl Counter {
 
 /// Looks at what a chat holds, from the first record to the last.
 pub(super) trait Look<'s> {
-    /// Where lines and problems are counted.
+    /// Returns the sink that counts lines and problems.
     fn out(&mut self) -> &mut Sink<'s>;
     /// Places of the messages.
     fn counter(&mut self) -> &mut Counter;

@@ -1,4 +1,4 @@
-//! What a chat's place on disk says of it: its session's parent, its project.
+//! Derives a session's parent and project from the path of its chat.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use super::record::Projects;
 use crate::source::records::Text;
 use crate::source::{Source, repair};
 
-/// Where a chat lies.
+/// The folder of a chat, and what follows from it.
 pub(super) struct Origin {
     /// The file's name without its extension.
     pub(super) stem: String,
@@ -69,7 +69,7 @@ pub(super) fn project_of(source: &Source<'_>, folder: &Path, hash: Option<&str>)
     (path, hash.map(str::to_owned))
 }
 
-/// What `projects.json` says.
+/// Returns the project that `projects.json` names for a folder.
 fn registered(source: &Source<'_>, folder: &Path, name: &str, hash: Option<&str>) -> Option<String> {
     let registry = source.sidecar(&folder.parent()?.parent()?.join("projects.json"))?;
     let registry = repair(&registry);

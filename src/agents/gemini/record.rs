@@ -48,7 +48,7 @@ impl<'a> History<'a> {
 }
 
 record! {
-    /// What a request was billed for.
+    /// The tokens that a request was billed for.
     Tokens<'a> {
         input: TokenNumber = "input",
         output: TokenNumber = "output",
@@ -92,7 +92,7 @@ record! {
         response: Object<FunctionResponse<'a>> = "functionResponse",
     }
 
-    /// What a tool gave back.
+    /// The result of a tool.
     FunctionResponse<'a> { id: Text<'a> = "id", response: Raw<'a> = "response" }
 
     /// Text of a result, or of what went wrong.

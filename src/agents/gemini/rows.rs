@@ -119,7 +119,7 @@ impl<'r, 'o, 's> Rows<'r, 'o, 's> {
             source_line: self.origin.line(entry.first_line),
             ..ToolCallRow::default()
         };
-        // Where another file of the session knows how the call ended, that one tells.
+        // If another file of the session knows how the call ended, that file's row wins.
         self.out.tool_call(row, self.origin.is_document || outcome.status == Status::Pending)
     }
 

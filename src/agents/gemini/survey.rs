@@ -10,14 +10,14 @@ use super::tokens::Numbers;
 use crate::extract::{KeyMap, Kind, key};
 use crate::tables::MessageKind;
 
-/// Where a version of a message stands: its line, from 1, and its place among the line's messages.
+/// The position of a version of a message: its line, from 1, and its index among the line's messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     pub(super) line: u64,
     pub(super) item: u32,
 }
 
-/// What all versions of a message say about it.
+/// The facts about a message from all its versions.
 #[derive(Default)]
 pub(super) struct Entry {
     pub(super) id: Box<str>,
@@ -47,7 +47,7 @@ pub(super) struct Entry {
     pub(super) parent: Option<u32>,
 }
 
-/// What is known of a chat after the first look.
+/// The facts about a chat that the first reading collects.
 #[derive(Default)]
 pub(super) struct Survey {
     pub(super) entries: Vec<Entry>,
@@ -192,8 +192,8 @@ fn place_key(id: &str, is_reply: bool) -> u64 {
     key(AGENT, if is_reply { Kind::Response } else { Kind::Message }, id)
 }
 
-/// How much of a message a version tells, and how many calls it has. Snapshots lack what they do not need, and their
-/// results may be cut.
+/// Returns how much of a message a version holds, and how many calls it has. Snapshots lack what they do not need, and
+/// their results may be cut.
 fn rank_of(record: &Record<'_>, in_snapshot: bool) -> (u32, u32) {
     let calls = || record.calls.0.iter().filter_map(|call| call.0.as_ref());
     let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);

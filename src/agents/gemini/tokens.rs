@@ -1,4 +1,4 @@
-//! What a request was billed for, in the columns' terms.
+//! Converts the tokens of a request to the columns of `usage`.
 
 use super::record::Tokens;
 use crate::source::records::TokenNumber;

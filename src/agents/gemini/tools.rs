@@ -84,7 +84,7 @@ fn response_text(raw: Raw<'_>) -> Option<Cow<'_, str>> {
     })
 }
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Outcome {
     pub(super) status: Status,
@@ -93,11 +93,11 @@ pub(super) struct Outcome {
     pub(super) exit_code: Option<i64>,
 }
 
-/// What the program writes for a call that the person denied: autumn 2025, and since.
+/// The program's texts for a call that the person denied: autumn 2025, and since.
 const REJECTED: [&str; 2] = ["Reason: User denied execution.", "Reason: User did not allow tool call"];
-/// What it writes for one that a policy does not allow.
+/// The program's texts for a call that a policy does not allow.
 const DENIED: [&str; 3] = ["denied by policy", "not allowed by policy", "policy_violation"];
-/// What it writes for one that was stopped, whatever its status.
+/// The program's texts for a call that was stopped, whatever its status.
 const STOPPED: [&str; 6] = [
     "[Operation Cancelled]",
     "Tool call cancelled by user.",
@@ -107,7 +107,7 @@ const STOPPED: [&str; 6] = [
     "Command was cancelled.",
 ];
 
-/// How a call ended, by its status and its result. A command that failed is a `success` for the program.
+/// Returns the outcome of a call by its status and its result. A command that failed is a `success` for the program.
 pub(super) fn outcome(status: Option<&str>, category: Category, output: Option<&str>) -> Outcome {
     let text = output.unwrap_or_default();
     let was_stopped = || STOPPED.iter().any(|start| text.trim_start().starts_with(start));
@@ -131,7 +131,7 @@ pub(super) fn outcome(status: Option<&str>, category: Category, output: Option<&
     Outcome { status, is_denied, exit_code: exit.code.or((ran_well && !exit.is_told).then_some(0)) }
 }
 
-/// How a command ended. Versions of 2025 always say so, later ones only when it failed.
+/// The end of a command. Versions of 2025 always record it, later ones only if it failed.
 #[derive(Default)]
 struct Exit {
     code: Option<i64>,

@@ -169,7 +169,7 @@ impl<'o, 's> Conversation<'o, 's> {
     }
 }
 
-/// Who says a message, and what it is.
+/// Returns the role and the kind of a message.
 fn kind_of(said: &Said<'_>, content: &Content, was_put_aside: bool) -> (Role, MessageKind) {
     let is_hidden = !said.visibility.is_for_user();
     match said.role {
@@ -184,7 +184,7 @@ fn kind_of(said: &Said<'_>, content: &Content, was_put_aside: bool) -> (Role, Me
     }
 }
 
-/// What the blocks of a message hold.
+/// The blocks of a message.
 #[derive(Default)]
 struct Content {
     text: Option<String>,

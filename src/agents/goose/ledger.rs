@@ -1,4 +1,4 @@
-//! What was billed: a row of the ledger for each call of a model, and what a session's sums have beyond it.
+//! Billed tokens: a row of the ledger for each call of a model, and the amount by which a session's sums exceed it.
 
 use rusqlite::Row;
 

@@ -34,7 +34,7 @@ record! {
         error: Text<'a> = "error",
     }
 
-    /// What a tool gave.
+    /// The result of a tool.
     Output<'a> {
         content: List<Object<Piece<'a>>> = "content",
         is_error: Flag = "isError",
@@ -56,7 +56,7 @@ record! {
         path: Text<'a> = "path" | "file_path",
     }
 
-    /// Who sees a message.
+    /// The audience of a message.
     Visibility<'a> {
         user: Raw<'a> = "userVisible",
         agent: Raw<'a> = "agentVisible",

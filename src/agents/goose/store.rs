@@ -43,7 +43,7 @@ const SESSION_COLUMNS: [&str; 20] = [
 ];
 const MESSAGE_COLUMNS: [&str; 6] = ["id", "message_id", "role", "content_json", "created_timestamp", "metadata_json"];
 
-/// What is known of all sessions.
+/// The facts about all sessions.
 struct Survey {
     listing: Listing,
     parents: BTreeMap<String, String>,
@@ -59,7 +59,7 @@ impl Survey {
         let Some(mut rows) = database.select("sessions", &["id", "created_at", "parent_session_id"], "")? else {
             return Ok(survey);
         };
-        // What is damaged here is damaged in the listing.
+        // The listing reports damaged rows.
         let _ = each(&mut rows, [], |row| {
             if let (Some(id), Some(parent)) = (text(row, 0), text(row, 2)) {
                 let began = moment(row, 1).unwrap_or_default();
@@ -104,7 +104,7 @@ struct Store<'d> {
     ledger: Option<Statement<'d>>,
 }
 
-/// What the row of a session says.
+/// The facts in a session's row.
 struct Known {
     facts: Facts,
     /// Microseconds since 1970.
@@ -237,7 +237,7 @@ impl<'d> Store<'d> {
     fn messages_of(&mut self, session: &str, entries: &[Entry]) -> Result<HashMap<String, usize>, Reject> {
         let mut replies: Vec<(i64, String)> = Vec::new();
         if let Some(statement) = &mut self.replies {
-            // What is damaged is reported when the messages are read.
+            // The reading of messages reports damaged rows.
             let _ = each(statement, [session], |row| {
                 let id = message_id(session, row);
                 replies.extend(number_moment(row, 2).map(|moment| (moment, id)));

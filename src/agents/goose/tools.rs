@@ -69,7 +69,7 @@ fn category(extension: Option<&str>, tool: &str, given: &Arguments<'_>) -> Categ
     }
 }
 
-/// How a call ended.
+/// Returns the outcome of a call.
 pub(super) fn outcome<'a>(answer: &'a Answer<'_>, ended_at: Option<i64>) -> Outcome<'a> {
     let output = output(answer);
     let is_refused = output.1.as_deref().is_some_and(|text| REFUSED.iter().any(|words| text.starts_with(words)));

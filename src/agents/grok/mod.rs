@@ -109,7 +109,7 @@ fn log_of(path: &Path, session: &str) -> Option<PathBuf> {
     projects.into_iter().map(|project| project.join(session).join(LOG)).find(|log| log.is_file())
 }
 
-/// What the index says of a session.
+/// Returns the facts about a session that the index records.
 fn facts_of(source: &Source<'_>, summary: &Summary<'_>) -> Facts {
     let kind = summary.kind.get().unwrap_or_default();
     let (is_subagent, is_fork) = (kind.starts_with("subagent"), matches!(kind, "fork" | "worktree"));

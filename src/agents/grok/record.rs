@@ -29,13 +29,13 @@ record! {
         params: Object<Params<'a>> = "params",
     }
 
-    /// What was sent to the client.
+    /// The parameters of a notification to the client.
     Params<'a> {
         update: Object<Update<'a>> = "update",
         meta: Object<Meta<'a>> = "_meta",
     }
 
-    /// Where an update belongs.
+    /// The session and the turn that an update belongs to.
     Meta<'a> {
         moment: Moment = "agentTimestampMs",
         prompt: Text<'a> = "promptId",

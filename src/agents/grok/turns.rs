@@ -1,4 +1,4 @@
-//! What the turns of a session were billed for.
+//! The tokens billed for the turns of a session.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -104,7 +104,7 @@ impl<'o, 's> Conversation<'o, 's> {
                 }
                 return Ok(());
             }
-            // What comes after the first message of its own is no copy.
+            // After the first message of its own, nothing is a copy.
             self.copied.clear();
         }
         if said.is_archived {

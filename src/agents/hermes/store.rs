@@ -21,7 +21,7 @@ use crate::source::{Database, Scope, Section, Source, value_text};
 use crate::tables::{SessionKind, UsageRow};
 use crate::time::from_epoch;
 
-/// What the database says of a session.
+/// The facts about a session in the database.
 #[derive(Debug, Clone, Default)]
 struct Known {
     source: Option<String>,
@@ -184,7 +184,7 @@ fn spent(row: &Row<'_>, first: usize) -> Spent {
     }
 }
 
-/// Which of the three columns from this one on have a value: earlier schemas lack them.
+/// Returns which of the three columns from `first` on have a value; earlier schemas lack them.
 fn tells(row: &Row<'_>, first: usize) -> [bool; 3] {
     [0, 1, 2].map(|at| row.get_ref(first + at).is_ok_and(|value| value != ValueRef::Null))
 }
@@ -275,7 +275,7 @@ pub(super) fn sections(source: &mut Source<'_>) -> Result<Vec<Section>, Reject> 
     let survey = survey(source, &database)?;
     let all: f64 = survey.sessions.values().map(|known| known.messages[2] + 1.0).sum();
     let section = |(id, known): (&String, &Known)| {
-        // What a session copied, and which subagents it started, is known from others.
+        // Other sessions show what this one copied, and which subagents it started.
         let relatives = (survey.origin(known), survey.children(id, None));
         let stamp = xxh3_64(format!("{known:?} {relatives:?}").as_bytes());
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of the file's size")]
@@ -334,7 +334,7 @@ fn extract_session(
     conversation.children = survey.children(id, profile);
     if let Some(origin) = &origin {
         let mut copied = KeySet::default();
-        // What cannot be read of the origin is not known as a copy.
+        // A damaged row of the origin is not recognised as a copy.
         let _ = each_message(database, origin, |said| {
             copied.insert(said.hash());
             Ok(())

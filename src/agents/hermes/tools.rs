@@ -58,7 +58,7 @@ const REFUSED: [&str; 7] = [
     "smart approval",
 ];
 
-/// How a call ended, by its result: a JSON object, which may be followed by a warning, or a text.
+/// Returns the outcome of a call by its result: a JSON object, which may be followed by a warning, or a text.
 pub(super) fn outcome(text: Option<&str>, ended_at: Option<i64>) -> Outcome<'_> {
     let said = text.unwrap_or_default();
     let object = serde_json::Deserializer::from_str(said).into_iter::<Value>().next().and_then(Result::ok);

@@ -19,13 +19,13 @@ record! {
         event: Object<Update<'a>> = "event",
     }
 
-    /// How the person wants the task to run.
+    /// The person's settings for the task.
     Launch<'a> { effort: Text<'a> = "effort" }
 
     /// The answer to a question of the agent.
     Answer<'a> { answer: Text<'a> = "answer" }
 
-    /// What an agent tells the screen.
+    /// A message of an agent to the screen.
     Update<'a> { event: Object<Event<'a>> = "agentEvent" }
 
     /// The fields of all kinds of events.

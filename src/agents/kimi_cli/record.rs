@@ -95,6 +95,6 @@ record! {
         launch: Object<Launch<'a>> = "launch_spec",
     }
 
-    /// How a subagent was started.
+    /// The start of a subagent.
     Launch<'a> { model: Text<'a> = "effective_model" }
 }

@@ -42,7 +42,7 @@ pub(super) fn with_arguments(call: Call) -> Call {
 const REFUSAL: &str = "The tool call is rejected by the user";
 const EXIT_CODE: &str = "Command failed with exit code: ";
 
-/// How a call ended. The message for the model says why it failed, after what the tool wrote.
+/// Returns the outcome of a call. The message for the model says why it failed, after the tool's own text.
 pub(super) fn outcome<'a>(result: &ToolResult<'a>) -> Outcome<'a> {
     let texts = result.output.0.iter().map(|part| text_or_mark(part.text.0.clone(), &part.kind));
     let mut output = join(texts).filter(|text| !text.is_empty());
@@ -70,7 +70,7 @@ pub(super) fn edited_lines(call: &Call) -> EditedLines {
         List(vec![serde_json::from_str(json).unwrap_or_default()])
     };
     let lines = edits.0.iter().map(|edit| {
-        // How often the text was replaced is not in the arguments.
+        // The arguments do not say how often the text was replaced.
         let edit = edit.0.as_ref().filter(|edit| !edit.is_repeated.0)?;
         EditedLines::between(edit.old.0.as_ref()?, edit.new.0.as_ref()?)
     });

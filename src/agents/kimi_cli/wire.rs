@@ -13,7 +13,7 @@ use crate::source::jsonl::RecordReader;
 use crate::source::{Source, name_of, repair};
 use crate::tables::SessionKind;
 
-/// What the titles of forks begin with.
+/// The first words of a fork's title.
 const FORKS: [&str; 2] = ["Fork: ", "Undo: "];
 
 /// Types of messages that hold nothing for the tables.

@@ -36,7 +36,7 @@ record! {
         origin: Object<Origin<'a>> = "origin",
     }
 
-    /// Who wrote a message.
+    /// The author of a message.
     Origin<'a> {
         kind: Text<'a> = "kind",
         name: Text<'a> = "name",
@@ -98,7 +98,7 @@ record! {
         details: Object<Details<'a>> = "details",
     }
 
-    /// What the provider says of a failed request.
+    /// The provider's details of a failed request.
     Details<'a> { status: Number = "statusCode" }
 
     /// `state.json`.
@@ -116,6 +116,6 @@ record! {
         labels: Object<Labels<'a>> = "labels",
     }
 
-    /// What a subagent was started as.
+    /// The profile of a subagent.
     Labels<'a> { profile: Text<'a> = "profileName" }
 }

@@ -50,7 +50,7 @@ const CANCELLED: &str = " was not run because the approval request was cancelled
 /// Words before a command's exit code, on a line of their own.
 const EXIT_CODE: &str = "Command failed with exit code: ";
 
-/// How a call ended. The result of a call that was stopped is an error with any text.
+/// Returns the outcome of a call. A call that was stopped has an error with any text as its result.
 pub(super) fn outcome<'a>(result: &ToolResult<'a>, is_stopped: bool) -> Outcome<'a> {
     let texts = result.output.0.iter().map(|part| text_or_mark(part.text.0.clone(), &part.kind));
     let output = join(texts);

@@ -1,4 +1,4 @@
-//! What blocks say.
+//! Reads the blocks of messages and results.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ pub(super) fn of_kind<'b, 'a>(
     blocks.0.iter().filter_map(|block| block.0.as_ref()).filter(move |block| block.kind.is(kind))
 }
 
-/// What a block's JSON says: a text as it is, anything else as JSON.
+/// Returns a text as it is, and anything else as JSON.
 pub(super) fn plain(raw: Raw<'_>) -> Option<Cow<'_, str>> {
     let json = raw.json()?;
     let text: Text<'_> = serde_json::from_str(json).unwrap_or_default();

@@ -17,7 +17,7 @@ use crate::source::{Section, Source};
 /// The value of the `agent` column, and the name of its folder.
 const AGENT: &str = "kiro-cli";
 
-/// What the names of saved conversations contain.
+/// Words in the names of saved conversations.
 const WORDS: [&str; 1] = ["kiro"];
 
 /// Kinds of sources: what happened in a session of the second engine, what is left where only its state is; a session
@@ -110,8 +110,8 @@ impl Agent for KiroCli {
     }
 }
 
-/// What a file below `.kiro/sessions` is, by its name: `[cli/]<session>.jsonl`, `<folder>/sess_<id>/messages.jsonl`,
-/// `<folder>/sess_<id>/sub-executions/<id>.jsonl`.
+/// Returns the kind of a file below `.kiro/sessions`, by its name: `[cli/]<session>.jsonl`,
+/// `<folder>/sess_<id>/messages.jsonl`, `<folder>/sess_<id>/sub-executions/<id>.jsonl`.
 fn kind_of(path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_str()?;
     let folder = path.parent()?;
@@ -165,7 +165,7 @@ fn session_folder<'p>(path: &'p Path, kind: &str) -> Option<&'p Path> {
     if kind == SUBAGENT { folder.parent() } else { Some(folder) }
 }
 
-/// What describes a session of the third engine.
+/// Returns the file that describes a session of the third engine.
 fn description(session: &Path) -> PathBuf {
     session.join("session.json")
 }

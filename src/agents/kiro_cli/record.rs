@@ -11,7 +11,7 @@ record! {
     }
     ignores ["version"]
 
-    /// What was said.
+    /// A message.
     Said<'a> {
         id: Text<'a> = "message_id",
         content: List<Object<Block<'a>>> = "content",
@@ -19,7 +19,7 @@ record! {
         summary: Text<'a> = "summary",
     }
 
-    /// What is noted of a message.
+    /// The metadata of a message.
     Meta<'a> { timestamp: Moment = "timestamp" }
 
     /// A part of a message or result.
@@ -32,7 +32,7 @@ record! {
         input: Raw<'a> = "input",
     }
 
-    /// What a tool gave.
+    /// The result of a tool.
     ToolResult<'a> {
         id: Text<'a> = "toolUseId",
         content: List<Object<Block<'a>>> = "content",
@@ -46,7 +46,7 @@ record! {
         payload: Object<Payload<'a>> = "payload",
     }
 
-    /// What a line of the third engine says.
+    /// The payload of a line of the third engine.
     Payload<'a> {
         kind: Text<'a> = "type",
         operation: Text<'a> = "operationType",
@@ -63,10 +63,10 @@ record! {
         charged: List<Object<Charged<'a>>> = "promptTurnSummaries",
     }
 
-    /// What was charged for a turn.
+    /// The credits charged for a turn.
     Charged<'a> { usage: Fraction = "usage", unit: Text<'a> = "unit" }
 
-    /// What describes a session of the third engine.
+    /// The description of a session of the third engine.
     Description<'a> {
         id: Text<'a> = "id",
         title: Text<'a> = "title",

@@ -20,7 +20,7 @@ record! {
         state: Object<Inner<'a>> = "session_state",
     }
 
-    /// What the engine goes on with.
+    /// The state with which the engine continues.
     Inner<'a> {
         model: Object<ModelState<'a>> = "rts_model_state",
         conversation: Object<Conversation<'a>> = "conversation_metadata",
@@ -29,13 +29,13 @@ record! {
     /// The model in use.
     ModelState<'a> { info: Object<ModelInfo<'a>> = "model_info" }
 
-    /// Which model.
+    /// The model in use.
     ModelInfo<'a> { id: Text<'a> = "model_id" }
 
-    /// What is noted of the conversation.
+    /// The metadata of the conversation.
     Conversation<'a> { turns: List<Object<Turn<'a>>> = "user_turn_metadatas" }
 
-    /// What is noted of a turn.
+    /// The metadata of a turn.
     Turn<'a> {
         input: TokenNumber = "input_token_count",
         output: TokenNumber = "output_token_count",
@@ -46,10 +46,10 @@ record! {
         metered: List<Object<Metered<'a>>> = "metering_usage",
     }
 
-    /// What was charged for a turn.
+    /// The credits charged for a turn.
     Metered<'a> { value: Fraction = "value", unit: Text<'a> = "unit" }
 
-    /// How long a turn took.
+    /// The duration of a turn.
     Duration<'a> { seconds: Number = "secs", nanoseconds: Number = "nanos" }
 }
 

@@ -28,7 +28,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     let noted: Object<Metadata<'_>> = chat.field("metadata");
     let noted = noted.0.unwrap_or_default();
     let execution: Text<'_> = chat.field("executionId");
-    // What a workflow is called stands behind its messages: of a torn chat nobody knows whose they are.
+    // A workflow's name comes after its messages, so the messages of a torn chat belong to no known workflow.
     let fallback = execution.get().filter(|_| chat.error.is_none());
     if let Some(error) = &chat.error {
         out.problem(error.line() as u64, &format!("a torn chat: {error}"));

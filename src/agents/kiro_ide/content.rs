@@ -1,4 +1,4 @@
-//! What contents say, and which of it no person wrote.
+//! Reads contents, and separates the parts that no person wrote.
 
 use std::borrow::Cow;
 
@@ -6,12 +6,12 @@ use super::record::Part;
 use crate::agents::kit::texts::join;
 use crate::source::records::{List, Object, Raw, Text};
 
-/// How texts begin that the program sends in the person's name.
+/// The first words of texts that the program sends in the person's name.
 const META: [&str; 5] =
     ["# System Prompt", "# Identity", "<identity>", "## Included Rules", "You are operating in a workspace"];
-/// What the model's name is used for to answer them.
+/// The program's answer to those texts, in the model's name.
 const ACKNOWLEDGED: &str = "I will follow these instructions.";
-/// What a prompt is wrapped in.
+/// The tags around a prompt.
 const WRAPPER: [&str; 2] = ["<kiro-ide-message>", "</kiro-ide-message>"];
 
 /// The text of a content, a text or a list of parts; and how many parts are no text.

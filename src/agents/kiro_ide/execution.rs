@@ -55,7 +55,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     thread.finish(out)
 }
 
-/// What is known of the work that a log tells of.
+/// The facts about the work that a log records.
 struct Work<'j> {
     execution: &'j str,
     start: Option<i64>,
@@ -83,7 +83,7 @@ impl Work<'_> {
         let own = action.id.get().map_or_else(
             || {
                 let kind = action.kind.get().unwrap_or_default();
-                // What comes of a call is written later.
+                // The result of a call is written later.
                 let said = if kind == "say" { output.text.get() } else { action.input.json() };
                 thread.prints.name_growing(kind, action.emitted.0, said)
             },
@@ -114,7 +114,7 @@ impl Work<'_> {
         }
     }
 
-    /// How the work ended, when not well.
+    /// Records how the work ended, if it did not succeed.
     fn take_status(&self, status: &Text<'_>, thread: &mut Thread, out: &mut Sink<'_>) -> Result<(), Reject> {
         let kind = match status.get() {
             Some("aborted" | "cancelled" | "canceled") => MessageKind::Abort,
@@ -137,7 +137,7 @@ fn name_of(kind: &str, action: &Action<'_>) -> String {
     }
 }
 
-/// How a call ended, by its state; one without a state has ended when something came of it.
+/// Returns the outcome of a call by its state; a call without a state has ended if it has a result.
 fn outcome<'t>(action: &Action<'t>, output: Output<'t>) -> Outcome<'t> {
     let state = action.state.get().map(str::to_ascii_lowercase);
     let says = |words: &[&str]| state.as_deref().is_some_and(|state| words.iter().any(|word| state.contains(word)));

@@ -85,8 +85,8 @@ impl Agent for KiroIde {
     }
 }
 
-/// What a file below the agent's folder is: `<workspace>/<id>.chat`, `workspace-sessions/<path>/<session>.json`,
-/// `<workspace>/<logs>/<id>`.
+/// Returns the kind of a file below the agent's folder: `<workspace>/<id>.chat`,
+/// `workspace-sessions/<path>/<session>.json`, `<workspace>/<logs>/<id>`.
 fn kind_of(path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_str()?;
     let folder = path.parent()?;

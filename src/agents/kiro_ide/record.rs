@@ -10,7 +10,7 @@ record! {
         id: Text<'a> = "id",
     }
 
-    /// What is noted of a chat.
+    /// The metadata of a chat.
     Metadata<'a> {
         model: Text<'a> = "modelId",
         workflow: Text<'a> = "workflowId",
@@ -25,13 +25,13 @@ record! {
         execution: Text<'a> = "executionId",
     }
 
-    /// What a model was asked and answered.
+    /// A request to a model, and its answer.
     PromptLog<'a> { completion: Text<'a> = "completion" }
 
     /// A part of a content.
     Part<'a> { kind: Text<'a> = "type", text: Text<'a> = "text" }
 
-    /// What a log was begun with.
+    /// The input of a log.
     Input<'a> { data: Object<InputData<'a>> = "data" }
 
     /// The prompts so far, the new one last.
@@ -40,7 +40,7 @@ record! {
         prompt: Raw<'a> = "userPrompt",
     }
 
-    /// Where the work was done.
+    /// The folder of the work.
     Context<'a> { cwd: Text<'a> = "cwd" }
 
     /// One thing that was done.
@@ -54,10 +54,10 @@ record! {
         ended: Moment = "endTime",
     }
 
-    /// Which tool of which server was asked.
+    /// A tool and its server.
     Tool<'a> { server: Text<'a> = "serverName" | "mcpServer", name: Text<'a> = "toolName" }
 
-    /// What came of it.
+    /// The result of a call.
     Output<'a> {
         text: Text<'a> = "message" | "response" | "output",
         exit_code: Number = "exitCode",

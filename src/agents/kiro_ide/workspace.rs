@@ -1,5 +1,5 @@
-//! Which workspace a folder is of: it is named after a hash of the workspace's path, and a folder of sessions after the
-//! path itself.
+//! Finds the workspace of a folder: the folder's name is a hash of the workspace's path; a folder of sessions is named
+//! after the path itself.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -35,7 +35,8 @@ impl Workspace {
     }
 }
 
-/// What the name of a folder of sessions may stand for: some end in `_` where Base64 ends in `=`.
+/// Returns the paths that the name of a folder of sessions may stand for: some names end in `_` where Base64 ends in
+/// `=`.
 fn paths(name: &str) -> impl Iterator<Item = String> {
     let decoded = [name, name.trim_end_matches('_')].map(base64::decode);
     decoded.into_iter().flatten().filter_map(|bytes| String::from_utf8(bytes).ok())

@@ -37,7 +37,7 @@ pub(in crate::agents) struct Call {
     pub(in crate::agents) line: Option<i64>,
 }
 
-/// How a call ended.
+/// The outcome of a call.
 #[derive(Default)]
 pub(in crate::agents) struct Outcome<'t> {
     pub(in crate::agents) status: Status,

@@ -35,7 +35,7 @@ pub(in crate::agents) struct Records<'d> {
     one: Statement<'d>,
 }
 
-/// Where a record lies, and what is known of it by that.
+/// The position of a record in a database, and the facts that follow from it.
 pub(in crate::agents) struct Place {
     pub(in crate::agents) row: i64,
     id: Option<String>,
@@ -44,7 +44,7 @@ pub(in crate::agents) struct Place {
 }
 
 impl Place {
-    /// What to call a record that cannot be read.
+    /// Returns a name for a record that cannot be read.
     pub(in crate::agents) fn name(&self) -> String {
         self.id.clone().unwrap_or_else(|| format!("row {}", self.row))
     }
@@ -94,7 +94,7 @@ impl<'d> Records<'d> {
     }
 }
 
-/// Where an owner's records lie; of those that come before a damaged page, with what is wrong with it.
+/// Returns the positions of an owner's records; if a page is damaged, its error and the positions before it.
 fn places(statement: &mut Statement<'_>, owner: &str) -> Result<Vec<Place>, (rusqlite::Error, Vec<Place>)> {
     let mut places = Vec::new();
     let read = statement.query([owner]).and_then(|mut rows| {
@@ -241,7 +241,7 @@ impl Listing {
     }
 }
 
-/// What is known of a session while sessions are listed.
+/// The facts about a session that the listing collects.
 #[derive(Default)]
 struct Listed {
     stamp: Xxh3,

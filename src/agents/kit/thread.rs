@@ -31,7 +31,7 @@ pub(in crate::agents) struct Thread {
     ids: KeySet,
 }
 
-/// How messages get their parents.
+/// The rule by which messages get their parents.
 #[derive(Clone, Copy, Default)]
 pub(in crate::agents) enum Parents {
     /// Each message follows the one before.

@@ -1,4 +1,4 @@
-//! What OpenClaw means by pi's lines.
+//! OpenClaw's meaning of pi's lines.
 
 use crate::agents::pi::{Dialect, Known, Message, Writer};
 use crate::extract::session_key;

@@ -1,4 +1,4 @@
-//! What OpenClaw knows of its sessions apart from their lines: names, who started whom, what was forked.
+//! OpenClaw's facts about its sessions apart from their lines: names, parents, forks.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ const DEPTH: usize = 32;
 /// One session as an index or a database lists it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Member {
-    /// What OpenClaw calls the conversation; its sessions follow each other under it.
+    /// OpenClaw's key of the conversation; its sessions follow each other under it.
     pub(super) key: String,
     pub(super) session_id: String,
     /// When it began. Microseconds since 1970.
@@ -78,7 +78,7 @@ impl Family {
         if programs.is_empty() { described } else { format!("{described} {programs:?}") }
     }
 
-    /// What is known of a session.
+    /// Returns the facts about a session.
     pub(super) fn known(&self, session_id: &str) -> Known {
         let by_key = Arc::clone(&self.current);
         let Some(member) = self.members.get(session_id) else { return Known { by_key, ..Known::default() } };

@@ -11,7 +11,7 @@ use crate::source::records::{Flag, Object, Text, record};
 use crate::source::{Source, repair};
 
 record! {
-    /// What the list, or a row of the database, says of a session.
+    /// A session in the list, or in a row of the database.
     Listed<'a> {
         session: Text<'a> = "sessionId",
         file: Text<'a> = "sessionFile",

@@ -112,7 +112,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     }
 }
 
-/// What the environment names, or the folders in the home under all their names, those of profiles among them.
+/// Returns the folders that the environment names, or those in the home under all their names, profiles included.
 fn roots(places: &Places, found: &mut Found) -> Vec<PathBuf> {
     let named = ["OPENCLAW_STATE_DIR", "CLAWDBOT_STATE_DIR"].iter().find_map(|name| places.environment(name));
     if let Some(folder) = named {

@@ -1,4 +1,4 @@
-//! What OpenClaw's files are, by their names.
+//! Classifies OpenClaw's files by their names.
 
 use std::path::Path;
 
@@ -34,7 +34,7 @@ pub(in crate::agents) fn kind_of(path: &Path) -> Option<&'static str> {
 pub(super) fn session_of(path: &Path) -> (&str, bool) {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let (stem, ending) = name.split_once(".jsonl").unwrap_or((name, ""));
-    // What was imported into the database has the session's key before its old name.
+    // A file that was imported into the database has the session's key before its old name.
     let was_imported = ending.contains(".imported-");
     let id = stem.rsplit_once('.').filter(|_| was_imported).map_or(stem, |(_, id)| id);
     (id, id.contains("-topic-"))

@@ -23,10 +23,10 @@ const ARCHIVES: &str = "session_transcript_archives";
 const WINDOWS: &str = "session_windows";
 const NODES: &str = "session_nodes";
 
-/// What holds for all sessions of a database.
+/// Facts that hold for all sessions of a database.
 struct Survey {
     family: Family,
-    /// What sessions are called: their lines may lie elsewhere.
+    /// Titles of sessions, whose lines may lie elsewhere.
     titles: Vec<(String, String)>,
     damage: Option<String>,
 }
@@ -162,7 +162,7 @@ struct Reader<'o, 'a> {
 }
 
 impl Reader<'_, '_> {
-    /// What was archived went before what is there; where both have a record, it counts once.
+    /// Reads the archived records, which come before those in the table; a record in both counts once.
     fn read_archives(&mut self, statement: Option<&mut Statement<'_>>, session: &str) -> Result<(), Reject> {
         let Some(statement) = statement else { return Ok(()) };
         let mut rows = statement.query([session])?;

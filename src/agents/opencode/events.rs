@@ -224,7 +224,7 @@ fn said(text: Option<&str>) -> Said<'_> {
     Said { role: Role::System, kind: MessageKind::Meta, text, ..Said::default() }
 }
 
-/// What an answer holds.
+/// The parts of an answer.
 #[derive(Default)]
 struct Content {
     text: String,

@@ -55,7 +55,7 @@ fn created(bytes: &[u8]) -> Option<i64> {
     })
 }
 
-/// What the session's own file says.
+/// Returns the facts in the session's own file.
 fn known(source: &mut Source<'_>, folders: &Folders, out: &mut Sink<'_>) -> Result<Known, Reject> {
     let id = folders.session.clone();
     if source.kind == STRAY {

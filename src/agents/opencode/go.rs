@@ -20,7 +20,7 @@ record! {
     /// A part of a message.
     GoPart<'a> { kind: Text<'a> = "type", data: Object<GoData<'a>> = "data" }
 
-    /// What a part of any kind holds.
+    /// The data of a part of any kind.
     GoData<'a> {
         text: Text<'a> = "text",
         thinking: Text<'a> = "thinking",

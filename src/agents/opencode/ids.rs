@@ -11,22 +11,22 @@ use super::record::Tokens;
 use crate::agents::ids::ends_at_random;
 use crate::extract::{Kind, Sink, key};
 
-/// What a message is called.
+/// The names of a message.
 #[derive(Default)]
 pub(super) struct Identity {
     id: String,
-    /// What stands for the message in all its copies; none where its moment is not known.
+    /// A key that all copies of the message share; `None` if its time is unknown.
     original: Option<u64>,
     /// The same for a finished message, with what it cost.
     finished: Option<u64>,
     /// The same without the money: since 7.7.9, Kilo Code sets what a copy cost to 0.
     unpaid: Option<u64>,
-    /// What stands for the session that it was copied from, where the program says so.
+    /// A key of the session that it was copied from, if the program records one.
     origin: Option<u64>,
     is_copy: bool,
 }
 
-/// What a fork leaves as it was.
+/// The fields that a fork leaves as they were.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Traits<'t> {
     pub(super) role: &'t str,
@@ -37,7 +37,7 @@ pub(super) struct Traits<'t> {
     pub(super) finished: Option<Finished>,
 }
 
-/// What a model's finished message says of itself.
+/// The fields of a model's finished message.
 #[derive(Debug, Clone, Copy)]
 #[expect(dead_code, reason = "its fields are told as one text")]
 pub(super) struct Finished {
@@ -145,7 +145,7 @@ impl Identity {
     }
 }
 
-/// What stands for the API calls of a message, where they are told one by one.
+/// Returns the key of a message's API calls, if the program records each of them.
 pub(super) fn steps_key(agent: &str, message: &str) -> u64 {
     key(agent, Kind::Presence, &format!("steps:{message}"))
 }
@@ -153,7 +153,7 @@ pub(super) fn steps_key(agent: &str, message: &str) -> u64 {
 /// The moment that an id was made at: its prefix, then twelve hexadecimal digits that hold 4096 times the milliseconds
 /// since 1970, of which only the lowest 48 bits are kept; a session's are inverted. Microseconds since 1970.
 pub(super) fn moment_of(id: &str) -> Option<i64> {
-    /// What the kept bits come round after: some 795 days. Milliseconds.
+    /// The period after which the kept bits repeat: some 795 days. Milliseconds.
     const ROUND: u64 = 1 << 36;
     /// There was no OpenCode before 2025-04-01. Milliseconds since 1970.
     const BEGINNING: u64 = 1_743_465_600_000;

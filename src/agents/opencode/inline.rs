@@ -6,7 +6,7 @@ use super::record::{Part, Times};
 use crate::source::records::{List, Object, Raw, record};
 
 record! {
-    /// What is told of a tool call.
+    /// The times of a tool call.
     Told<'a> { time: Object<Times<'a>> = "time" }
 }
 

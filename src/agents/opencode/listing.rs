@@ -14,7 +14,7 @@ use crate::source::{Database, Section, Statement};
 /// The tables that hold a session's records.
 const RECORDS: [&str; 3] = ["message", "part", "session_message"];
 
-/// What is known of a session so far.
+/// The facts about a session so far.
 #[derive(Default)]
 struct Counted {
     stamp: Xxh3,
@@ -92,7 +92,7 @@ fn add_last(database: &Database, counted: &mut BTreeMap<String, Counted>) -> Res
             newest = newest.max(number(row, 0).unwrap_or_default());
             Ok(())
         };
-        // What cannot be read here is reported when the session is read.
+        // The reading of the session reports damaged rows.
         let _ = each(parts, [message], add)?;
         session.stamp.write_i64(newest);
     }

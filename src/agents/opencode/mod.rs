@@ -102,7 +102,7 @@ pub(super) fn discover(program: &Program, places: &Places, found: &mut Found) {
     places::discover_named(program, places, &roots, found);
 }
 
-/// What a file is, where it is the program's.
+/// Returns the kind of a file, if it is the program's.
 pub(super) fn claims(program: &Program, path: &Path) -> Option<&'static str> {
     places::kind_of(program, path)
 }

@@ -1,4 +1,4 @@
-//! Where OpenCode keeps what belongs to a session, and what a file is by its place.
+//! Finds OpenCode's files of a session, and classifies files by their path.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -64,7 +64,8 @@ impl Folders {
         }
     }
 
-    /// What tells that the session has changed: its messages, the folders of their parts, and the last message's parts.
+    /// Returns the paths whose change means that the session has changed: its messages, the folders of their parts, and
+    /// the last message's parts.
     pub(super) fn companions(&self) -> Vec<PathBuf> {
         let mut companions = vec![self.messages.clone()];
         let messages = records(&self.messages);
@@ -89,8 +90,8 @@ pub(super) fn records(folder: &Path) -> Vec<(String, PathBuf)> {
     records
 }
 
-/// What a file of a program is, by its place and name. The files of one that is not the first lie in a folder of its
-/// name.
+/// Returns the kind of a file of a program, by its path and name. A program other than the first has its files in a
+/// folder of its name.
 pub(super) fn kind_of(program: &Program, path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_str()?;
     let lies_in_folder = |nth: usize| {

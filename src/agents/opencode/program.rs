@@ -2,7 +2,7 @@
 
 /// One program's use of the stores.
 pub(in crate::agents) struct Program {
-    /// What its data folder and its databases are called.
+    /// The name of its data folder and of its databases.
     pub(in crate::agents) name: &'static str,
     /// Environment variable that names the data folder, where readers agreed on one.
     pub(in crate::agents) folder_variable: Option<&'static str>,
@@ -10,7 +10,7 @@ pub(in crate::agents) struct Program {
     pub(in crate::agents) database_variable: &'static str,
 }
 
-/// What the first of these programs is called, and what its forks called the databases of their channels at first.
+/// The name of the first of these programs; its forks once named the databases of their channels after it.
 const FIRST: &str = "opencode";
 
 /// OpenCode itself.

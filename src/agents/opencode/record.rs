@@ -58,7 +58,7 @@ record! {
     }
     ignores ["id", "sessionID", "system", "tools", "format", "structured", "title", "fallbackModels"]
 
-    /// What the messages of the first versions say apart from their parts.
+    /// The metadata of messages of the first versions.
     Metadata<'a> {
         time: Object<Times<'a>> = "time",
         error: Object<Failure<'a>> = "error",
@@ -66,7 +66,7 @@ record! {
         assistant: Object<Assistant<'a>> = "assistant",
     }
 
-    /// Who answered, and what it cost, in the first versions.
+    /// The model and the cost of an answer, in the first versions.
     Assistant<'a> {
         model: Text<'a> = "modelID",
         provider: Text<'a> = "providerID",
@@ -83,7 +83,7 @@ record! {
         variant: Text<'a> = "variant",
     }
 
-    /// Where a message was written.
+    /// The folder where a message was written.
     Place<'a> { cwd: Text<'a> = "cwd" }
 
     /// Why a message or attempt failed.
@@ -95,7 +95,7 @@ record! {
 }
 
 impl Failure<'_> {
-    /// What it says.
+    /// Returns its text.
     pub(super) fn text(&self) -> Option<&str> {
         let data = self.data.0.as_ref().and_then(|data| data.message.get());
         data.or_else(|| self.message.get()).or_else(|| self.name.get())
@@ -109,10 +109,10 @@ impl Failure<'_> {
 }
 
 record! {
-    /// What a failure says.
+    /// The details of a failure.
     FailureData<'a> { message: Text<'a> = "message", status: Number = "statusCode" }
 
-    /// What an API call was billed for, as the program counts it.
+    /// The tokens that an API call was billed for, as the program counts them.
     Tokens<'a> {
         total: TokenNumber = "total",
         input: TokenNumber = "input",
@@ -174,7 +174,7 @@ record! {
         result: Raw<'a> = "result",
     }
 
-    /// What a tool reports apart from its output.
+    /// The facts that a tool reports apart from its output.
     Told<'a> {
         exit: Number = "exit" | "exitCode",
         child: Text<'a> = "sessionId" | "sessionID",
@@ -196,7 +196,7 @@ record! {
         result: Text<'a> = "result",
     }
 
-    /// What is asked of a tool.
+    /// The arguments of a tool.
     Arguments<'a> {
         command: Text<'a> = "command",
         file: Text<'a> = "filePath" | "file_path",

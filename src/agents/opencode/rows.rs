@@ -12,7 +12,7 @@ use crate::tables::{
     Category, ErrorType, MessageKind, MessageRow, Role, SessionKind, ToolCallRow, UsageGrain, UsageRow,
 };
 
-/// What is known of a session apart from its messages.
+/// The facts about a session apart from its messages.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Known {
     pub(super) id: String,
@@ -83,7 +83,7 @@ pub(super) struct Response<'s> {
     pub(super) effort: Option<&'s str>,
     /// True if only the last of several calls was counted.
     pub(super) is_partial: bool,
-    /// What it stands for: `response` or `session`.
+    /// The grain of its row of `usage`: `response` or `session`.
     pub(super) grain: UsageGrain,
 }
 
@@ -160,7 +160,7 @@ impl<'o, 'a> Rows<'o, 'a> {
         self.turns += i64::from(!self.is_sidechain);
     }
 
-    /// What a message is called. Messages come in order.
+    /// Returns the names of a message. Messages come in order.
     pub(super) fn identity(&mut self, id: &str, traits: Traits<'_>, is_replay: bool) -> Identity {
         keep_earlier(&mut self.first_moment, traits.created);
         let began = self.known.created;
@@ -361,7 +361,7 @@ impl<'o, 'a> Rows<'o, 'a> {
     }
 }
 
-/// What a session is called before it is given a title.
+/// True for the title of a session that was not given one yet.
 fn is_default_title(title: &str) -> bool {
     let moment = title.strip_prefix("New session - ").or_else(|| title.strip_prefix("Child session - "));
     moment.is_some_and(|moment| crate::time::parse_iso(moment).is_some())

@@ -55,7 +55,7 @@ struct Store<'d> {
     imports: Vec<Statement<'d>>,
 }
 
-/// What MiMo Code says of a session that it copied from another program.
+/// The origin of a session that MiMo Code copied from another program.
 struct Import {
     /// The session there.
     origin: Option<String>,
@@ -219,7 +219,7 @@ impl<'d> Store<'d> {
         transcript.finish()
     }
 
-    /// What the session's row says, and up to which `seq` its rows are copies.
+    /// Returns the facts in the session's row, and the `seq` up to which its rows are copies.
     fn known(&mut self, session: &str) -> Result<(Known, Option<i64>), rusqlite::Error> {
         let mut found = None;
         for statement in &mut self.sessions {
@@ -273,7 +273,7 @@ const SESSION_COLUMNS: [&str; 11] = [
     "slug",
 ];
 const MESSAGE_COLUMNS: [&str; 4] = ["id", "time_created", "data", "agent_id"];
-/// How MiMo Code calls the agent that the person talks to.
+/// MiMo Code's name for the agent that the person talks to.
 const MAIN: &str = "main";
 const EVENT_COLUMNS: [&str; 5] = ["id", "type", "seq", "time_created", "data"];
 

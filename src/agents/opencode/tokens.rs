@@ -1,4 +1,4 @@
-//! What an API call was billed for, in the columns' terms.
+//! Converts the tokens of an API call to the columns of `usage`.
 
 use super::record::Tokens;
 use crate::source::records::TokenNumber;
@@ -15,7 +15,7 @@ pub(super) struct Billed {
     pub(super) reasoning: Option<i64>,
 }
 
-/// Who counted the tokens.
+/// The program that counted the tokens.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Counter<'c> {
     pub(super) provider: Option<&'c str>,

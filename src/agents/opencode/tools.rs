@@ -162,7 +162,7 @@ pub(super) fn between(start: Option<i64>, end: Option<i64>) -> Option<i64> {
     Some((end? - start?) / 1000).filter(|duration| *duration >= 0)
 }
 
-/// What an error says: it is a text, or since 2.x an object.
+/// Returns the text of an error, which is a text, or since 2.x an object.
 fn failure(error: Raw<'_>) -> Option<Cow<'_, str>> {
     let json = error.json()?;
     let said = serde_json::from_str(json).unwrap_or(Object::<Failure<'_>>(None));
@@ -177,10 +177,10 @@ fn text_of(value: Raw<'_>) -> Option<Cow<'_, str>> {
     Some(text.unwrap_or(Cow::Borrowed(json)))
 }
 
-/// What the program writes for a call that the person did not allow.
+/// The program's texts for a call that the person did not allow.
 const REFUSALS: [&str; 3] =
     ["The user rejected permission", "The user dismissed this question", "Question rejected by user"];
-/// What it writes for one that a rule does not allow.
+/// The program's text for a call that a rule does not allow.
 const FORBIDDEN: &str = "The user has specified a rule which prevents you from using this specific tool call";
 const ABORTED: &str = "Tool execution aborted";
 /// At the end of a command's output.
@@ -188,7 +188,7 @@ const STOPPED: &str = "User aborted the command";
 /// A call of a tool that does not exist, or with arguments that do not fit.
 const INVALID: &str = "invalid";
 
-/// What shows how a call ended.
+/// The facts that show how a call ended.
 struct Standing<'s> {
     status: Option<&'s str>,
     name: &'s str,

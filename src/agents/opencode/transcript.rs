@@ -59,7 +59,7 @@ struct Open {
     created: Option<i64>,
     /// Microseconds since 1970.
     completed: Option<i64>,
-    /// What the failure is called, and what it says.
+    /// The name of the failure, its text, and its type.
     error: Option<(String, Option<String>, ErrorType)>,
     finish: Option<String>,
     billed: Option<Billed>,
@@ -319,7 +319,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
         Ok(())
     }
 
-    /// What a call to a provider was billed for.
+    /// Returns the tokens and the cost of a call to a provider.
     fn billed(&mut self, provider: Option<&str>, tokens: Option<&Tokens<'_>>) -> Option<Billed> {
         let counter = Counter {
             provider,
@@ -404,7 +404,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
         Ok(())
     }
 
-    /// What a message is. A prompt or command begins a turn.
+    /// Returns the kind of a message. A prompt or command begins a turn.
     fn kind(&mut self, open: &Open) -> MessageKind {
         if open.is_assistant {
             return match open.error.as_ref().map(|(name, ..)| name.as_str()) {
@@ -419,7 +419,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
         if open.is_compaction {
             return MessageKind::Compaction;
         }
-        // What a task was told by its tools, moved to a session.
+        // Outputs of a task's tools, moved to a session.
         if !open.has_text && !open.call_ids.is_empty() {
             return MessageKind::ToolResult;
         }

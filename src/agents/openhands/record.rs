@@ -27,7 +27,7 @@ record! {
         summary: Text<'a> = "summary",
     }
 
-    /// What was sent to the model or came from it.
+    /// A message to the model or from it.
     Said<'a> {
         content: Blocks<Part<'a>> = "content",
         reasoning: Text<'a> = "reasoning_content",
@@ -76,7 +76,7 @@ record! {
         stats: Object<Stats<'a>> = "stats",
     }
 
-    /// Where the conversation works.
+    /// The folder of the conversation.
     Workspace<'a> { folder: Text<'a> = "working_dir" }
 
     /// Tokens and costs of a conversation, by what they were used for.
@@ -102,7 +102,7 @@ record! {
         context_window: TokenNumber = "context_window",
     }
 
-    /// How long a response took.
+    /// The duration of a response.
     Latency<'a> {
         seconds: Fraction = "latency",
         response: Text<'a> = "response_id",

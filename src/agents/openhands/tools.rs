@@ -54,7 +54,7 @@ fn own_arguments(json: &str) -> String {
     format!("{{{}}}", own.collect::<Vec<_>>().join(","))
 }
 
-/// How a call ended: by an observation, an error, or the person's refusal.
+/// Returns the outcome of a call: by an observation, an error, or the person's refusal.
 pub(super) fn outcome<'a>(event: &Event<'a>) -> Outcome<'a> {
     let text = |text: Option<&str>| text.map(|text| Cow::Owned(text.to_owned()));
     match event.kind.get() {

@@ -1,10 +1,10 @@
-//! What the agents that write pi's lines mean by them.
+//! The meaning of pi's lines for each agent that writes them.
 
 use super::record::Message;
 use super::transcript::Known;
 use crate::tables::MessageKind;
 
-/// Who wrote a message of role `assistant`.
+/// The author of a message of role `assistant`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Writer {
     /// A model, and the tokens beside it were billed.
@@ -18,9 +18,9 @@ pub(crate) enum Writer {
 
 /// One agent's use of the lines.
 pub(crate) struct Dialect {
-    /// What a user message is, and its text without what the agent put before it.
+    /// Returns the kind of a user message, and its text without the agent's prefix.
     pub(crate) user: fn(&str) -> (MessageKind, &str),
-    /// Who wrote a message of role `assistant`.
+    /// Returns the author of a message of role `assistant`.
     pub(crate) writer: fn(&Message<'_>, &Known) -> Writer,
 }
 

@@ -38,7 +38,7 @@ static ABOUT: About = About {
     ..About::NEW
 };
 
-/// What all agents record that write pi's lines.
+/// The records of all agents that write pi's lines.
 pub(super) const RECORDS: Records = Records { durations: Grain::Absent, ..Records::EXACT };
 
 /// Folders below the sessions' one that are looked into: projects, and subagents within sessions.
@@ -76,8 +76,8 @@ pub(super) fn discover(sessions: &Path, found: &mut Found) {
     add_files(sessions, DEPTH, &|entry: &folders::Entry| kind_of(&entry.path), found);
 }
 
-/// What a file is, by its path: a session's transcript lies in the sessions' folder or in that of its project, a
-/// subagent's in a folder that is named after its session.
+/// Returns the kind of a file, by its path: a session's transcript lies in the sessions' folder or in that of its
+/// project, a subagent's in a folder that is named after its session.
 pub(super) fn kind_of(path: &Path) -> Option<&'static str> {
     let is_transcript = path.extension().is_some_and(|extension| extension == "jsonl");
     let is_artifact = lies_in(path, "subagent-artifacts") || lies_in(path, "artifacts");

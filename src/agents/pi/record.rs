@@ -36,10 +36,10 @@ record! {
         "pad", "mode", "systemPrompt", "task", "tools", "outputSchema", "trigger", "firstKeptMessageId", "excludeFromContext",
     ]
 
-    /// What OpenClaw's `model-snapshot` says of the model that speaks from there on.
+    /// OpenClaw's `model-snapshot`: the model of the following messages.
     Snapshot<'a> { provider: Text<'a> = "provider", model: Text<'a> = "modelId" }
 
-    /// What an entry of type `message` holds.
+    /// The content of an entry of type `message`.
     Message<'a> {
         role: Text<'a> = "role",
         content: Content<'a> = "content",
@@ -74,7 +74,7 @@ record! {
         "diagnostics", "stopSequence", "disabledFeatures", "addedToolNames", "useless", "prunedAt", "rawStopReason",
     ]
 
-    /// What a model call was billed for.
+    /// The tokens that a model call was billed for.
     Usage<'a> {
         input: TokenNumber = "input",
         output: TokenNumber = "output",
@@ -87,7 +87,7 @@ record! {
     }
     ignores ["premiumRequests", "server", "cttl", "orchestrationInput", "orchestrationOutput", "contextUsage"]
 
-    /// What it cost by the agent's own table. USD.
+    /// The cost by the agent's own table. USD.
     Cost<'a> { total: Usd = "total" }
 
     /// The fields of a tool's details that have columns of their own.

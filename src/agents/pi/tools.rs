@@ -31,9 +31,9 @@ fn category(name: &str) -> Category {
 /// Openings and endings that pi gives to the results of calls that it stopped.
 const STOPPED: [&str; 4] =
     ["Command aborted", "Operation aborted", "Tool execution was aborted", "Request was aborted"];
-/// What pi gives to calls that it did not make, because the person typed on.
+/// pi's result for calls that it did not make, because the person typed on.
 const SKIPPED: &str = "Skipped due to queued user message";
-/// What extensions and approvals say where the person said no.
+/// The texts of extensions and approvals for a refusal by the person.
 const REFUSALS: [&str; 7] = [
     "blocked by user",
     "denied by user",

@@ -16,7 +16,7 @@ use crate::source::jsonl::RecordReader;
 use crate::source::unescape;
 use crate::tables::{MessageKind, MessageRow, SessionKind};
 
-/// What is known of a session beside its lines.
+/// The facts about a session apart from its lines.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Known {
     /// Its id, whatever the header says.
@@ -31,7 +31,7 @@ pub(crate) struct Known {
     pub(crate) forked_from: Option<String>,
     /// When it was forked: entries before it are copies. Microseconds since 1970.
     pub(crate) forked_at: Option<i64>,
-    /// What OpenClaw calls a session that another started, where the one that did is not listed with it.
+    /// OpenClaw's key of a session that another started, if the list does not name that other session.
     pub(crate) key: Option<String>,
     /// Ids of sessions by the keys that OpenClaw calls them by.
     pub(crate) by_key: Arc<BTreeMap<String, String>>,
@@ -65,9 +65,9 @@ pub(crate) struct Transcript<'o, 'a> {
     known: Known,
     thread: Thread,
     has_header: bool,
-    /// Whether the file may have been written before entries had ids, so that they were given theirs later.
+    /// True if the file may have been written before entries had ids, so that they got theirs later.
     was_linear: bool,
-    /// Who sells the model that speaks, and its name.
+    /// The provider of the model that speaks, and the model's name.
     model: [Option<String>; 2],
     thinking_level: Option<String>,
     /// Keys of entries at the root, or below such, with which nothing was said yet.
@@ -266,7 +266,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
             let message = spot.entry.message.0.as_ref();
             let id = nameless("message", message, moment);
             let agent = self.out.agent();
-            // What was read before the file was given ids stands for the same record.
+            // Rows that were read before the file got its ids are the same record.
             self.out.claim(key(agent, Kind::Message, &id), spot.at.is_copy);
             if message.is_some_and(|message| message.usage.0.is_some()) {
                 self.out.claim(key(agent, Kind::Response, &id), spot.at.is_copy);
@@ -312,7 +312,7 @@ fn at_moment(id: &str, moment: i64) -> String {
     format!("{id}@{}", moment / 1000)
 }
 
-/// What stands for an entry without an id.
+/// Returns a name for an entry without an id.
 fn nameless(kind: &str, message: Option<&Message<'_>>, moment: i64) -> String {
     let role = message.and_then(|message| message.role.get()).unwrap_or(kind);
     match message.and_then(|message| message.timestamp.0) {
@@ -333,7 +333,7 @@ pub(crate) fn session_of_stem(stem: &str) -> &str {
     named.map_or(stem, |(_, id)| id)
 }
 
-/// Whether a text has the form `2026-01-01T10-00-00-000Z`.
+/// True if a text has the form `2026-01-01T10-00-00-000Z`.
 pub(crate) fn looks_like_moment(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.len() >= 19

@@ -1,4 +1,4 @@
-//! What a model call was billed for, as the tables count it.
+//! Converts the tokens of a model call to the columns of `usage`.
 
 use super::record::Usage;
 use crate::source::records::TokenNumber;

@@ -1,4 +1,4 @@
-//! What the parts of a message say.
+//! Reads the parts of messages.
 
 use std::borrow::Cow;
 

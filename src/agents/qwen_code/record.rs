@@ -29,7 +29,7 @@ record! {
     /// The line that a fork copied.
     Origin<'a> { session: Text<'a> = "sessionId" }
 
-    /// What was sent to the model or came from it.
+    /// A message to the model or from it.
     Message<'a> { parts: List<Object<Part<'a>>> = "parts" }
 
     /// One part of a message.
@@ -56,7 +56,7 @@ record! {
         response: Raw<'a> = "response",
     }
 
-    /// What the program says of a tool call.
+    /// The program's facts about a tool call.
     ToolResult<'a> {
         status: Text<'a> = "status",
         duration_ms: Number = "durationMs",
@@ -80,7 +80,7 @@ record! {
         total: TokenNumber = "totalTokenCount",
     }
 
-    /// What a line holds apart from its message.
+    /// The content of a line apart from its message.
     Payload<'a> {
         display: Text<'a> = "displayText",
         command: Text<'a> = "rawCommand",
@@ -91,7 +91,7 @@ record! {
         event: Object<Event<'a>> = "uiEvent",
     }
 
-    /// What the program measured.
+    /// A measurement of the program.
     Event<'a> {
         name: Text<'a> = "event.name",
         input: TokenNumber = "input_token_count",

@@ -1,4 +1,4 @@
-//! What a response was billed for, in the columns' terms.
+//! Converts the tokens of a response to the columns of `usage`.
 
 use super::record::Usage;
 use crate::source::records::TokenNumber;

@@ -46,11 +46,11 @@ fn answer<'a>(response: &Response<'a>) -> (Option<Cow<'a, str>>, bool) {
     (text.or_else(|| Some(Cow::Borrowed(json)).filter(|json| *json != "{}")), is_error)
 }
 
-/// What the program writes for a call that the person did not allow.
+/// The program's texts for a call that the person did not allow.
 const REFUSALS: [&str; 2] = ["User did not allow tool call", "User denied execution"];
 
-/// How a call ended, by what the program says of it, what the person decided, and the response. A command that failed is
-/// a `success` for the program.
+/// Returns the outcome of a call, by the program's facts about it, the person's decision, and the response. A command
+/// that failed is a `success` for the program.
 pub(super) fn outcome<'a>(call: &Call, result: Option<&ToolResult<'_>>, response: &Response<'a>) -> Outcome<'a> {
     let (output, is_error) = answer(response);
     let text = output.as_deref().unwrap_or_default();

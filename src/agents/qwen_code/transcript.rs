@@ -26,7 +26,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     transcript.thread.finish(transcript.out)
 }
 
-/// What a source's place and the file beside it say of its session.
+/// Returns the facts about a session that its path and its companion file record.
 fn facts_of(source: &Source<'_>) -> Facts {
     if source.kind != SUBAGENT {
         return Facts { session_id: source.stem().to_owned(), ..Facts::default() };

@@ -1,4 +1,4 @@
-//! What describes a session: `meta.json`, or the `metadata` of a document.
+//! Reads the description of a session: `meta.json`, or the `metadata` of a document.
 
 use std::path::Path;
 
@@ -37,7 +37,7 @@ impl Meta {
         self.0.moment_at(pointer)
     }
 
-    /// What is known of the session.
+    /// Returns the facts about the session.
     pub(super) fn facts(&self, id: &str) -> Facts {
         Facts {
             session_id: id.to_owned(),

@@ -68,7 +68,7 @@ record! {
         payload: Object<Payload<'a>> = "payload",
     }
 
-    /// What happened.
+    /// The content of an event.
     Payload<'a> {
         action: Text<'a> = "action_id",
         kind: Text<'a> = "kind",
@@ -78,7 +78,7 @@ record! {
         delta: List<Object<Change<'a>>> = "delta",
     }
 
-    /// What was asked for.
+    /// A request.
     Request<'a> { turn: Text<'a> = "turn_id" }
 
     /// An action that ended.
@@ -94,7 +94,7 @@ record! {
         output: TokenNumber = "output_tokens",
     }
 
-    /// What the core was told.
+    /// An input of the core.
     Input<'a> { command: Object<Command<'a>> = "command", clock: Object<Clock<'a>> = "determinism" }
 
     /// A command to the core.
@@ -147,7 +147,7 @@ impl History {
     }
 }
 
-/// What a store holds.
+/// The content of a store.
 #[derive(Default)]
 struct Store {
     /// Sequence of the last line that the snapshot includes.
@@ -488,7 +488,7 @@ impl Reader<'_, '_, '_> {
     }
 }
 
-/// How a call ended, by the state of its entry. A command that failed is a success for the program.
+/// Returns the outcome of a call, by the state of its entry. A command that failed is a success for the program.
 fn outcome(entry: &Value, ended_at: Option<i64>) -> Outcome<'_> {
     let state = |key: &str| entry.text_at(&format!("/state/{key}"));
     let exit_code = entry.at("/state/output/structured_content/returncode").and_then(Value::as_i64);

@@ -40,7 +40,7 @@ fn category(name: &str) -> Category {
     }
 }
 
-/// How a call ended, by the text of its result.
+/// Returns the outcome of a call, by the text of its result.
 pub(super) fn outcome(category: Category, text: Option<&str>) -> Outcome<'_> {
     let said = text.unwrap_or_default();
     let exit_code = if category == Category::Shell { exit_code(said) } else { None };

@@ -7,7 +7,7 @@ use crate::source::Source;
 
 /// Bytes that are looked at.
 const HEAD: u64 = 4096;
-/// What is shorter cannot show whether it is encrypted. Bytes.
+/// A shorter file cannot show whether it is encrypted. Bytes.
 const SHORTEST: usize = 1024;
 /// Entropy that only what is encrypted or compressed has. Bits a byte.
 const OPAQUE: f64 = 7.5;

@@ -34,7 +34,7 @@ record! {
         bubbles: List<Object<Bubble<'a>>> = "bubbles" | "messages",
     }
 
-    /// What was said.
+    /// A message.
     Bubble<'a> {
         kind: Text<'a> = "type" | "role",
         text: Text<'a> = "text" | "content",
@@ -118,14 +118,14 @@ fn extract_one(
 }
 
 impl Bubble<'_> {
-    /// What was said.
+    /// Returns the text of the message.
     fn words(&self) -> Option<Cow<'_, str>> {
         let own = self.text.get().or(self.raw.get()).map(Cow::Borrowed);
         own.or_else(|| plain(&self.rich).map(Cow::Owned))
     }
 }
 
-/// Who speaks is a word, or 1 for the person.
+/// True if the person wrote it: the author is a word, or 1 for the person.
 fn is_persons(bubble: &Bubble<'_>) -> bool {
     bubble.kind.is("user") || bubble.kind.is("1")
 }

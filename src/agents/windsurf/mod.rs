@@ -130,7 +130,7 @@ fn add(path: PathBuf, found: &mut Found) {
     }
 }
 
-/// What a file is, by its name and where it lies.
+/// Returns the kind of a file, by its name and folder.
 fn kind_of(path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_str()?;
     let parts: Vec<&str> = path.parent()?.components().filter_map(|part| part.as_os_str().to_str()).collect();

@@ -1,4 +1,4 @@
-//! What is counted and not read: rules that people wrote, events of agents, what the program remembers of
+//! Files that are counted and not read: rules that people wrote, events of agents, the program's memories of
 //! conversations.
 
 use rusqlite::types::ValueRef;
@@ -12,7 +12,7 @@ use crate::source::{Source, repair};
 
 /// The key that all of it is kept under.
 const STATE: &str = "codeium.windsurf";
-/// How the keys of summaries begin; the rest is the workspace's.
+/// The prefix of summaries' keys; the rest names the workspace.
 const SUMMARIES: &str = "windsurf.state.cachedTrajectorySummaries:";
 
 /// Counts the lines of a file.

@@ -15,7 +15,7 @@ use crate::agents::total_id;
 use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::tables::{MessageKind, MessageRow, Role, SessionKind, UsageGrain, UsageRow};
 
-/// What the table says of a thread.
+/// A thread in the table.
 pub(super) struct Described {
     pub(super) title: Option<String>,
     pub(super) updated: Option<i64>,

@@ -34,7 +34,7 @@ pub(super) fn call(name: &str, input: Option<&Value>) -> Call {
     }
 }
 
-/// How a call ended; without a result it was stopped.
+/// Returns the outcome of a call; a call without a result was stopped.
 pub(super) fn outcome(result: Option<&Value>) -> Outcome<'_> {
     let Some(result) = result else { return Outcome { status: Status::Interrupted, ..Outcome::default() } };
     let output = text_of(result.at("/content"));

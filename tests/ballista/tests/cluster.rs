@@ -63,7 +63,7 @@ impl Cluster {
         format!("df://127.0.0.1:{}", self.scheduler.port)
     }
 
-    /// What each executor keeps of the answers that it had a part in; of the steps before the last one nothing is left.
+    /// Returns the parts of answers that each executor keeps; nothing is left of the steps before the last.
     fn parts(&self) -> [Vec<PathBuf>; 2] {
         ["one", "two"].map(|name| lake::files(&self.folder.path().join(name)))
     }

@@ -1,4 +1,4 @@
-//! What a session file says of its session, and the total of its tokens.
+//! The facts about a session in its file, and the total of its tokens.
 
 use super::super::record::Line;
 use super::super::settings::{Companion, Total, written_at};
@@ -32,8 +32,8 @@ impl Transcript<'_, '_> {
         }
     }
 
-    /// Where the record of that id is the last copied one, all records so far are another session's; what follows is
-    /// the fork's own.
+    /// Marks all records so far as another session's if the record of that id is the last copied one. The following
+    /// records are the fork's own.
     pub(super) fn leave_origin_at(&mut self, id: Option<&str>) {
         let is_last = id.is_some() && id == self.origin.forked_at.as_deref();
         if is_last && !std::mem::replace(&mut self.origin.is_reached, true) {
@@ -84,7 +84,7 @@ impl Transcript<'_, '_> {
         let has_own_reply = self.origin.is_reached && has_reply;
         let Some(origin) = self.origin.session.as_deref().filter(|_| !has_own_reply) else { return false };
         let Some(copied) = Companion::total_of(source, origin) else { return false };
-        // Where the last copied record is not named, or did not come, nothing tells whose the replies are.
+        // If the last copied record is not named, or did not come, nothing shows whose the replies are.
         if has_reply { *total == copied } else { total.holds(&copied) }
     }
 
