@@ -11,7 +11,7 @@ use super::notes::with_earlier;
 use super::{Shared, check_interrupt};
 use crate::agents::Agent;
 use crate::error::{Error, Result};
-use crate::extract::{Chunk, Facts, Foreseen, Note, Reject, Report, SessionRows, Sink};
+use crate::extract::{Chunk, Facts, Note, Reject, Report, SessionRows, Sink};
 use crate::identity::{KeySet, Reading, Record, Replica};
 use crate::lake::manifest::FATAL;
 use crate::source::records::take_out_of_range;
@@ -152,8 +152,10 @@ pub(super) struct ReadSession {
     pub(super) facts: Facts,
     /// Messages, tool calls and usage; `None` if they are to be streamed.
     pub(super) rows: Option<PerRecordTable<Chunk>>,
-    /// Facts that streaming needs in advance.
-    foreseen: Foreseen,
+    /// If it is to be streamed, the places of the messages on abandoned branches.
+    abandoned: Vec<usize>,
+    /// True if [`Self::each_chunk`] does not pass on all rows in order.
+    pub(super) is_out_of_order: bool,
     /// Number of its records.
     pub(super) record_count: usize,
     /// Records whose row comes from elsewhere.
@@ -296,17 +298,9 @@ fn read_session(
         ..rows.take_claims()
     };
     let facts = std::mem::take(&mut rows.facts);
-    let mut foreseen = Foreseen::default();
     let mut chunks = rows.finish()?;
     chunks.iter_mut().try_for_each(|chunk| chunk.give_to(&facts.session_id))?;
-    let chunks = if is_streamed && !rows.is_secondary {
-        foreseen.abandoned = std::mem::take(&mut rows.abandoned);
-        let [messages, tool_calls, _] = chunks;
-        foreseen.late = Some([messages, tool_calls]);
-        None
-    } else {
-        Some(chunks)
-    };
+    let chunks = (!is_streamed || rows.is_secondary).then_some(chunks);
     let digest = digest(planned, &facts, &replica, chunks.as_ref());
     let childless = std::mem::take(&mut rows.childless);
     Ok(ReadSession {
@@ -315,8 +309,9 @@ fn read_session(
         record_count: replica.records.len(),
         replica,
         facts,
+        abandoned: std::mem::take(&mut rows.abandoned),
+        is_out_of_order: chunks.is_none() && rows.is_out_of_order(),
         rows: chunks,
-        foreseen,
         left_out: Vec::new(),
         renamed: KeySet::default(),
         childless,
@@ -342,7 +337,7 @@ impl ReadSession {
             take(chunks)
         };
         let chunk = STREAM_CHUNK.min(usize::try_from(streamed_from()).unwrap_or(STREAM_CHUNK));
-        let mut sink = Sink::stream(&context, std::mem::take(&mut self.foreseen), chunk, &mut consumer);
+        let mut sink = Sink::stream(&context, std::mem::take(&mut self.abandoned), chunk, &mut consumer);
         let outcome = extract(shared, &self.planned, &mut sink);
         shared.redactions().insert(self.planned.name.to_string(), std::mem::take(&mut sink.redacted_in_rows));
         match outcome {

@@ -289,7 +289,9 @@ impl Rebuilt {
         mut take: impl FnMut(&PerRecordTable<RecordBatch>) -> Result<()>,
     ) -> Result<Totals> {
         let mut totals = Totals::default();
-        if let ([source], None) = (self.sources.as_mut_slice(), &carried) {
+        if let ([source], None) = (self.sources.as_mut_slice(), &carried)
+            && !source.read.is_out_of_order
+        {
             let (owned, places) = (Owned::of(source), std::mem::take(&mut source.places));
             let replica = &source.member.replica;
             source.read.each_chunk(shared, |chunks| {

@@ -29,7 +29,7 @@ pub(crate) use likeness::{PUBLIC_SEED, text_sketch};
 pub use notes::{Note, NoteField};
 pub use rows::{Chunk, Rows};
 pub use session::{Facts, SessionRows};
-pub use sink::{Consumer, Foreseen, Sink};
+pub use sink::{Consumer, Sink};
 
 use crate::error::Error;
 pub(crate) use crate::identity::{KeyMap, KeySet};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::cast::AsArray;
 use arrow::array::{Array, ArrayRef, BooleanArray, PrimitiveArray, RecordBatch, StringArray, UInt32Array};
 use arrow::compute::{concat, concat_batches, filter_record_batch, take};
-use arrow::datatypes::{DataType, Int64Type, SchemaRef};
+use arrow::datatypes::{DataType, Int64Type};
 use arrow::error::ArrowError;
 
 use crate::error::Result;
@@ -79,24 +79,11 @@ impl Chunk {
         Ok(())
     }
 
-    /// Appends other rows.
-    pub fn append(&mut self, other: Self) -> Result<()> {
+    /// Returns the rows of both.
+    pub fn followed_by(mut self, other: Self) -> Result<Self> {
         self.batch = concat_batches(&self.batch.schema(), [&self.batch, &other.batch])?;
         self.keys.extend(other.keys);
-        Ok(())
-    }
-
-    /// Returns the rows of several chunks as one.
-    pub fn join(schema: &SchemaRef, chunks: Vec<Self>) -> Result<Self> {
-        let batch =
-            concat_batches(schema, chunks.iter().map(|chunk| &chunk.batch).filter(|batch| batch.num_rows() > 0))?;
-        Ok(Self { batch, keys: chunks.into_iter().flat_map(|chunk| chunk.keys).collect() })
-    }
-
-    /// Returns the first and the last number in an integer column; `None` if there are no rows. The rows are sorted by it.
-    pub fn range_of(&self, column: usize) -> Option<(i64, i64)> {
-        let numbers = self.batch.column(column).as_primitive_opt::<Int64Type>()?.values();
-        Some((*numbers.first()?, *numbers.last()?))
+        Ok(self)
     }
 
     /// Removes and returns the rows whose number in a column is at least the limit. The rows are sorted by that column.

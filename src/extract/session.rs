@@ -1,6 +1,6 @@
 //! One session as extracted: its facts, rows and claims.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, RecordBatch};
@@ -123,15 +123,43 @@ pub struct SessionRows {
     pub(super) has_ended: bool,
     /// True if its source switched to it from the source's main session.
     pub(crate) is_secondary: bool,
-    /// The highest `seq` so far.
-    pub(super) highest: i64,
+    window: Window,
     /// Messages and tool calls that wait because others may come before them.
-    pub(super) waiting: [Vec<Chunk>; 2],
+    waiting: [Option<Chunk>; 2],
 }
 
-/// Rows that arrive at most this many places late are sorted when a session is passed on in chunks. The first reading
-/// finds those that arrive even later.
-const WINDOW: i64 = 256;
+/// The last rows, among which the next one probably belongs. When a session is passed on in chunks, these wait and are
+/// sorted.
+#[derive(Default)]
+struct Window {
+    /// The last rows that came after all earlier ones, each with the bytes up to the next one.
+    last: VecDeque<(i64, usize)>,
+    bytes: usize,
+    /// The place before which all rows are passed on.
+    begin: i64,
+    /// True if a row came later than that.
+    is_exceeded: bool,
+}
+
+impl Window {
+    const ROWS: usize = 256;
+    const BYTES: usize = 16 << 20;
+
+    fn add(&mut self, seq: i64, bytes: usize) {
+        self.is_exceeded |= seq < self.begin;
+        self.bytes += bytes;
+        match self.last.back_mut() {
+            Some((last, held)) if seq <= *last => *held += bytes,
+            _ => self.last.push_back((seq, bytes)),
+        }
+        while (self.last.len() > Self::ROWS || self.bytes > Self::BYTES)
+            && let Some((first, bytes)) = self.last.pop_front()
+        {
+            self.bytes -= bytes;
+            self.begin = first;
+        }
+    }
+}
 
 /// Bits of a record's fullness below those that count contributions of companion files.
 const RAISED_BIT: u32 = 56;
@@ -164,11 +192,14 @@ impl SessionRows {
         self.messages.text_bytes() + self.tool_calls.text_bytes() + self.usage.text_bytes()
     }
 
-    /// Records the position of a message or tool call. Returns true if it arrives too late.
-    pub(super) fn is_late(&mut self, seq: i64) -> bool {
-        let is_late = seq < self.highest - WINDOW;
-        self.highest = self.highest.max(seq);
-        is_late
+    /// Notes the place of a message or tool call, and the bytes of its texts.
+    pub(super) fn passes(&mut self, seq: i64, bytes: usize) {
+        self.window.add(seq, bytes);
+    }
+
+    /// True if [`Self::hand_on`] does not return all rows in order.
+    pub fn is_out_of_order(&self) -> bool {
+        self.window.is_exceeded
     }
 
     /// Returns the rows in memory, in `seq` order: messages, tool calls, usage.
@@ -186,40 +217,26 @@ impl SessionRows {
         Ok([messages, tool_calls, self.usage.finish(Usage::finish)?])
     }
 
-    /// Like [`Self::finish`], for a session that continues: rows wait while others may still come before them.
+    /// Like [`Self::finish`], for a session that continues: the last rows wait, because others may come before them.
     pub fn hand_on(&mut self) -> Result<PerRecordTable<Chunk>> {
-        let limit = if self.has_ended { i64::MAX } else { self.highest - WINDOW };
+        let limit = if self.has_ended { i64::MAX } else { self.window.begin };
         let messages = self.messages.finish(Messages::finish)?;
         let tool_calls = self.tool_calls.finish(ToolCalls::finish)?;
-        let take = |table: &TableDef, waiting: &mut Vec<Chunk>, new: Chunk| {
+        let take = |table: &TableDef, waiting: &mut Option<Chunk>, new: Chunk| -> Result<Chunk> {
             let seq = table.index_of("seq").unwrap_or_default();
-            insert(waiting, new, seq)?;
-            let later = waiting.iter_mut().map(|chunk| chunk.split_off(seq, limit)).collect();
-            Chunk::join(&table.schema(), std::mem::replace(waiting, later))
+            let mut rows = match waiting.take() {
+                Some(earlier) => earlier.followed_by(new)?,
+                None => new,
+            };
+            rows.sort_by(seq)?;
+            *waiting = Some(rows.split_off(seq, limit));
+            Ok(rows)
         };
         let [waiting_messages, waiting_calls] = &mut self.waiting;
         let messages = take(&MESSAGES, waiting_messages, messages)?;
         let tool_calls = take(&TOOL_CALLS, waiting_calls, tool_calls)?;
         Ok([messages, tool_calls, self.usage.finish(Usage::finish)?])
     }
-}
-
-/// Inserts rows among sorted chunks that follow each other. Only rows of the same places are copied.
-fn insert(waiting: &mut Vec<Chunk>, mut new: Chunk, column: usize) -> Result<()> {
-    new.sort_by(column)?;
-    let Some((first, last)) = new.range_of(column) else { return Ok(()) };
-    let (mut before, mut after) = (Vec::new(), Vec::new());
-    for mut chunk in waiting.drain(..) {
-        let mut among = chunk.split_off(column, first);
-        after.push(among.split_off(column, last.saturating_add(1)));
-        if !among.keys.is_empty() {
-            new.append(among)?;
-        }
-        before.push(chunk);
-    }
-    new.sort_by(column)?;
-    waiting.extend(before.into_iter().chain([new]).chain(after).filter(|chunk| !chunk.keys.is_empty()));
-    Ok(())
 }
 
 fn with_abandoned(batch: &RecordBatch, places: Option<&[usize]>, abandoned: &[usize]) -> Result<RecordBatch> {

@@ -7,7 +7,7 @@ use chrono::NaiveDateTime;
 
 use self::rows::Places;
 use super::likeness::Letters;
-use super::{Chunk, Content, Context, Facts, Note, NoteField, PUBLIC_SEED, Reject, Report, SessionRows};
+use super::{Content, Context, Facts, Note, NoteField, PUBLIC_SEED, Reject, Report, SessionRows};
 use crate::error::{Error, Result};
 use crate::identity::{Fact, KeyMap, Kind, Yield, key, session_key};
 use crate::interrupt::interrupted;
@@ -19,15 +19,6 @@ use crate::time::{in_zone, plausible};
 mod rows;
 #[cfg(test)]
 mod tests;
-
-/// Facts that the first reading of a streamed source collects, and that the second one needs to pass on rows in chunks.
-#[derive(Debug, Default)]
-pub struct Foreseen {
-    /// Places of the messages on abandoned branches.
-    pub abandoned: Vec<usize>,
-    /// Messages and tool calls that arrive far out of order.
-    pub late: Option<[Chunk; 2]>,
-}
 
 /// Receives a session's rows before it is complete.
 pub type Consumer<'a> = dyn FnMut(&mut SessionRows) -> Result<()> + 'a;
@@ -80,13 +71,17 @@ impl<'a> Sink<'a> {
     }
 
     /// Creates a sink that passes on rows in chunks of this many bytes of text, so that memory does not depend on the
-    /// source. The first reading found the messages on abandoned branches and the rows that arrive far out of order.
-    pub fn stream(context: &'a Context<'a>, known: Foreseen, chunk: usize, consumer: &'a mut Consumer<'a>) -> Self {
+    /// source. `abandoned` are the places of the messages on abandoned branches.
+    pub fn stream(
+        context: &'a Context<'a>,
+        abandoned: Vec<usize>,
+        chunk: usize,
+        consumer: &'a mut Consumer<'a>,
+    ) -> Self {
         let mut sink = Self::new(context, Mode::Stream { consumer, chunk });
         let rows = sink.session();
-        rows.abandoned = known.abandoned;
+        rows.abandoned = abandoned;
         rows.abandoned.sort_unstable();
-        rows.waiting = known.late.map(|late| late.map(|chunk| vec![chunk])).unwrap_or_default();
         sink
     }
 
@@ -338,15 +333,9 @@ impl<'a> Sink<'a> {
         Ok(())
     }
 
-    /// True if this reading takes the row of a message or tool call. If rows are passed on in chunks, the first reading
-    /// takes those that arrive far out of order, and the second one all others.
-    fn keeps(&mut self, seq: i64) -> bool {
-        let is_late = self.session().is_late(seq);
-        match self.mode {
-            Mode::Collect { .. } => true,
-            Mode::ClaimsOnly => is_late || self.is_in_secondary(),
-            Mode::Stream { .. } => !is_late,
-        }
+    /// True if this reading takes rows, not only claims.
+    fn takes_rows(&self) -> bool {
+        !matches!(self.mode, Mode::ClaimsOnly) || self.is_in_secondary()
     }
 
     /// Returns the text to store: redacted, or `None` if texts are not kept.

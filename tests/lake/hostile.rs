@@ -750,45 +750,67 @@ fn memory_grows_far_less_than_the_source() {
     assert!(large < 400_000, "{large} kB");
 }
 
-/// Two files of 100 MB have rows of one session, and then one of them loses its first half.
-#[test]
-fn memory_does_not_grow_with_a_session_of_several_sources() {
-    let bench = Bench::new();
-    let folder = bench.home().join(".codex/sessions/2026/06/20");
-    fs::create_dir_all(&folder).unwrap();
-    let thread = "019fbcc4-2900-7000-8000-000000000001";
+/// The thread of `rollout`.
+const THREAD: &str = "019fbcc4-2900-7000-8000-000000000001";
+
+/// A rollout of Codex: calls with outputs of so many words of 17 bytes, and a reply after each if `speaks`.
+fn rollout(name: &str, numbers: std::ops::Range<usize>, words: usize, speaks: bool) -> String {
     let line = |second: usize, kind: &str, payload: Value| {
         let timestamp = format!("2026-06-20T{:02}:{:02}:{:02}.000Z", second / 3600, second / 60 % 60, second % 60);
         json!({"timestamp": timestamp, "type": kind, "payload": payload}).to_string() + "\n"
     };
-    let output = |number: u64| -> String {
-        let word = |place: u64| (number * 200 + place).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        (0..200).map(|place| format!("{:016x} ", word(place))).collect()
+    let output = |number: usize| -> String {
+        let word = |place: usize| ((number * words + place) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (0..words).map(|place| format!("{:016x} ", word(place))).collect()
     };
-    let files = ["00", "10"].map(|second| folder.join(format!("rollout-2026-06-20T00-00-{second}-{thread}.jsonl")));
-    let head = line(0, "session_meta", json!({"id": thread, "timestamp": "2026-06-20T00:00:00.000Z", "cwd": "/tmp"}));
-    let calls = |name: &str, numbers: std::ops::Range<usize>| {
-        let call = |number: usize| {
-            let id = format!("call_{name}_{number}");
-            let asked = json!({"type": "function_call", "name": "shell", "arguments": "{}", "call_id": id});
-            let answered = json!({"type": "function_call_output", "call_id": id, "output": output(number as u64)});
-            let reply =
-                json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": id}]});
-            let lines = [asked, answered, reply].into_iter().zip(number * 3..);
-            lines.map(|(payload, second)| line(second, "response_item", payload)).collect::<String>()
-        };
-        numbers.fold(head.clone(), |text, number| text + &call(number))
+    let call = |number: usize| {
+        let id = format!("call_{name}_{number}");
+        let asked = json!({"type": "function_call", "name": "shell", "arguments": "{}", "call_id": id});
+        let answered = json!({"type": "function_call_output", "call_id": id, "output": output(number)});
+        let reply = json!({"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": id}]});
+        let lines = [asked, answered, reply].into_iter().take(if speaks { 3 } else { 2 }).zip(number * 3..);
+        lines.map(|(payload, second)| line(second, "response_item", payload)).collect::<String>()
     };
+    let head = line(0, "session_meta", json!({"id": THREAD, "timestamp": "2026-06-20T00:00:00.000Z", "cwd": "/tmp"}));
+    numbers.fold(head, |text, number| text + &call(number))
+}
+
+/// The paths of two rollouts of one thread.
+fn rollouts(bench: &Bench) -> [PathBuf; 2] {
+    let folder = bench.home().join(".codex/sessions/2026/06/20");
+    fs::create_dir_all(&folder).unwrap();
+    ["00", "10"].map(|second| folder.join(format!("rollout-2026-06-20T00-00-{second}-{THREAD}.jsonl")))
+}
+
+/// Two files of 100 MB have rows of one session, and then one of them loses its first half.
+#[test]
+fn memory_does_not_grow_with_a_session_of_several_sources() {
+    let bench = Bench::new();
+    let files = rollouts(&bench);
     for (file, name) in files.iter().zip(["a", "b"]) {
-        fs::write(file, calls(name, 0..28000)).unwrap();
+        fs::write(file, rollout(name, 0..28000, 200, true)).unwrap();
     }
     let whole = peak_memory(&bench);
-    fs::write(&files[0], calls("a", 14000..28000)).unwrap();
+    fs::write(&files[0], rollout("a", 14000..28000, 200, true)).unwrap();
     let cut = peak_memory(&bench);
     println!("peaks: {} MB and {} MB", whole / 1000, cut / 1000);
     assert_eq!(bench.sql("select count(*), count(gone_at) from tool_calls"), ["56000,14000"]);
     assert_eq!(bench.sql("select count(*) from sessions"), ["1"]);
     assert!(whole.max(cut) < 400_000, "{whole} kB whole, {cut} kB cut");
+}
+
+/// Files of 100 MB: outputs of 1 MB, and a response that never ends.
+#[test]
+fn memory_does_not_grow_with_large_outputs_or_a_long_response() {
+    for (name, calls, words, speaks) in [("large", 100, 60_000, true), ("long", 28_000, 200, false)] {
+        let bench = Bench::new();
+        let [file, _] = rollouts(&bench);
+        fs::write(file, rollout(name, 0..calls, words, speaks)).unwrap();
+        let peak = peak_memory(&bench);
+        println!("{name}: {} MB", peak / 1000);
+        assert_eq!(bench.sql("select count(*), count(output) from tool_calls"), [format!("{calls},{calls}")]);
+        assert!(peak < 250_000, "{name}: {peak} kB");
+    }
 }
 
 /// The peak memory of a run. Kilobytes.

@@ -46,7 +46,8 @@ impl Sink<'_> {
             is_copy: weak,
             ..Record::new(Kind::Message, key, row.seq)
         };
-        let keeps = self.keeps(row.seq);
+        self.session().passes(row.seq, bytes_of(&[row.text, row.thinking]));
+        let keeps = self.takes_rows();
         let [text, thinking] = self.clean_row(keeps, [row.text, row.thinking]);
         let (stores, seed) = (self.stores_texts(), self.sketch_seed());
         let counts = &mut self.redacted_in_rows;
@@ -95,7 +96,8 @@ impl Sink<'_> {
         };
         let record =
             Record { fullness: fullness::of_call(&row), is_copy: weak, ..Record::new(Kind::ToolCall, key, row.seq) };
-        let keeps = self.keeps(row.seq);
+        self.session().passes(row.seq, bytes_of(&[row.input, row.command, row.output]));
+        let keeps = self.takes_rows();
         let [input, command, output] = self.clean_row(keeps, [row.input, row.command, row.output]);
         let (stores, context) = (self.stores_texts(), self.context);
         let hex = |hash: u64| Hex::of(if stores { hash } else { context.redactor.keyed(hash) });
@@ -173,7 +175,6 @@ impl Sink<'_> {
             ..row
         };
         let key = key(self.context.agent, Kind::Response, row.response_id);
-        let claims_only = matches!(self.mode, Mode::ClaimsOnly) && !self.is_in_secondary();
         let copy = ResponseCopy {
             request: row.request_id.map(|id| crate::identity::key(self.context.agent, Kind::Presence, id)),
             ..ResponseCopy::of(key, &row)
@@ -182,6 +183,7 @@ impl Sink<'_> {
         let record = Record { fullness, is_copy: weak, ..Record::new(Kind::Response, key, seq) };
         let is_first = self.is_first(key);
         let row = self.context.pricer.priced(row.shorten(), &mut self.recent_model);
+        let keeps = self.takes_rows();
         let rows = self.session();
         rows.responses.push(copy);
         if !is_first {
@@ -190,7 +192,7 @@ impl Sink<'_> {
             return Ok(());
         }
         rows.records.push(record);
-        if !claims_only {
+        if keeps {
             rows.usage.push(key, &[]).push(row);
         }
         self.flush_when_full()
@@ -202,4 +204,8 @@ impl Sink<'_> {
         let counts = if self.stores_texts() { &mut self.redacted_in_rows } else { &mut unseen };
         texts.map(|text| text.filter(|_| keeps).map(|text| self.context.redactor.redact(text, counts)))
     }
+}
+
+fn bytes_of(texts: &[Option<&str>]) -> usize {
+    texts.iter().flatten().map(|text| text.len()).sum()
 }

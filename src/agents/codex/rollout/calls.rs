@@ -139,7 +139,7 @@ impl Rollout<'_, '_> {
         let reply = self.reply_for(spot, None, &parts, false)?;
         let raw_id = id.map_or_else(|| Cow::Owned(format!("{}.{}", reply.id, reply.calls.len())), Cow::Borrowed);
         let key = call_key(&raw_id);
-        reply.calls.push(key);
+        reply.add_call(key, arguments.map_or(0, str::len));
         let (message_id, response_id) = (reply.id.clone(), reply.response_id.clone());
         let call_id = match id {
             Some(id) => self.calls.next_id(id, self.lineage.namespace(&self.session)),
@@ -268,10 +268,11 @@ impl Rollout<'_, '_> {
     /// Adds a result to a call, which is emitted with its reply: the reply knows the response.
     pub(super) fn answer(&mut self, key: u64, answer: Answer) -> Result<(), Reject> {
         let Some(call) = self.calls.open.get_mut(&key) else { return Ok(()) };
+        let bytes = answer.output.as_ref().map_or(0, String::len);
         call.answer = Some(answer);
         self.calls.answered.insert(key);
         if let Some(reply) = self.reply.as_mut().filter(|reply| reply.calls.contains(&key)) {
-            reply.is_answered = true;
+            reply.add_result(bytes);
             return Ok(());
         }
         let call = self.calls.open.remove(&key);

@@ -10,6 +10,12 @@ use crate::extract::Reject;
 use crate::source::records::Raw;
 use crate::tables::{MessageKind, MessageRow, Role};
 
+/// Most bytes of texts and calls that a reply holds until it ends. Further items begin another message, so that memory
+/// does not grow with the file. Real replies stay far below.
+const MOST_HELD: usize = 16 << 20;
+/// Bytes that a call takes apart from its texts; more than it does, because a reply looks through its calls.
+const CALL_BYTES: usize = 4096;
+
 /// A reply of the model that further items may continue.
 pub(super) struct Reply {
     pub(super) id: String,
@@ -24,10 +30,25 @@ pub(super) struct Reply {
     attachments: i64,
     /// Keys of its calls, in order.
     pub(super) calls: Vec<u64>,
+    held: usize,
     /// True if one of its calls was answered: the model's next text is another response.
     pub(super) is_answered: bool,
     /// True if a running total counted it: it is complete, but events may still report the end of its calls.
     pub(super) is_counted: bool,
+}
+
+impl Reply {
+    /// Adds a call with texts of this length. Bytes.
+    pub(super) fn add_call(&mut self, key: u64, bytes: usize) {
+        self.calls.push(key);
+        self.held += CALL_BYTES + bytes;
+    }
+
+    /// Adds the result of a call. Bytes.
+    pub(super) fn add_result(&mut self, bytes: usize) {
+        self.is_answered = true;
+        self.held += bytes;
+    }
 }
 
 impl Rollout<'_, '_> {
@@ -71,6 +92,7 @@ impl Rollout<'_, '_> {
         let content = Content::of(item.content.json(), false);
         let text = content.text.unwrap_or_default();
         let reply = self.reply_for(spot, item.id.get(), &["assistant", &text], true)?;
+        reply.held += text.len();
         append(&mut reply.text, Cow::Owned(text.into_owned()));
         reply.attachments += content.attachments;
         Ok(())
@@ -83,6 +105,7 @@ impl Rollout<'_, '_> {
         let parts = ["reasoning", summary.as_deref().unwrap_or_default(), &raw(&item.encrypted)];
         let reply = self.reply_for(spot, item.id.get(), &parts, true)?;
         for text in [summary, plain].into_iter().flatten().filter(|text| !text.is_empty()) {
+            reply.held += text.len();
             append(&mut reply.thinking, Cow::Owned(text.into_owned()));
         }
         Ok(())
@@ -98,7 +121,9 @@ impl Rollout<'_, '_> {
         speaks: bool,
     ) -> Result<&mut Reply, Reject> {
         self.answer_user()?;
-        let is_over = |reply: &Reply| reply.is_counted || reply.is_answered && (speaks || reply.response_id.is_some());
+        let is_over = |reply: &Reply| {
+            reply.is_counted || reply.is_answered && (speaks || reply.response_id.is_some()) || reply.held > MOST_HELD
+        };
         if self.reply.as_ref().is_some_and(is_over) {
             self.close_reply()?;
         }
@@ -126,6 +151,7 @@ impl Rollout<'_, '_> {
             response_id,
             attachments: 0,
             calls: Vec::new(),
+            held: 0,
             is_answered: false,
             is_counted: false,
         }
