@@ -35,6 +35,7 @@ mod kit;
 mod mcp;
 pub mod mimocode;
 pub mod oh_my_pi;
+mod open_calls;
 pub mod openclaude;
 pub mod openclaw;
 pub mod opencode;

@@ -106,68 +106,73 @@ fn a_source_cut_anywhere_gives_no_row_that_the_whole_does_not() {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases(256)) })]
+/// Properties of random cases.
+mod random {
+    use super::*;
 
-    #[test]
-    fn any_cut_gives_no_row_that_the_whole_does_not(pick in any::<prop::sample::Index>(), cut in any::<prop::sample::Index>()) {
-        FILES.with(|(bench, files)| {
-            let (case, _, source) = pick.get(files);
-            let bytes = std::fs::metadata(&source.path).unwrap().len();
-            let whole = bench.extract(case.agent, source, bytes);
-            let part = bench.extract(case.agent, source, cut.index(bytes as usize + 1) as u64);
-            for (part, whole) in part.iter().zip(&whole) {
-                prop_assert!(part.is_subset(whole), "{}: {:?}", case.name, part);
-            }
-            Ok(())
-        })?;
-    }
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(cases(256)) })]
 
-    #[test]
-    fn mutated_sources_never_fail(
-        pick in any::<prop::sample::Index>(),
-        changes in prop::collection::vec((any::<prop::sample::Index>(), change()), 1..12),
-    ) {
-        FILES.with(|(bench, files)| {
-            let (case, home, source) = pick.get(files);
-            let mut bytes = std::fs::read(&source.path).unwrap();
-            for (place, change) in &changes {
-                change.apply(&mut bytes, place);
-            }
-            let path = beside(home, &source.path);
-            write(&path, &bytes);
-            bench.extract(case.agent, &FoundSource { path, kind: source.kind }, bytes.len() as u64);
-        });
-    }
+        #[test]
+        fn any_cut_gives_no_row_that_the_whole_does_not(pick in any::<prop::sample::Index>(), cut in any::<prop::sample::Index>()) {
+            FILES.with(|(bench, files)| {
+                let (case, _, source) = pick.get(files);
+                let bytes = std::fs::metadata(&source.path).unwrap().len();
+                let whole = bench.extract(case.agent, source, bytes);
+                let part = bench.extract(case.agent, source, cut.index(bytes as usize + 1) as u64);
+                for (part, whole) in part.iter().zip(&whole) {
+                    prop_assert!(part.is_subset(whole), "{}: {:?}", case.name, part);
+                }
+                Ok(())
+            })?;
+        }
 
-    #[test]
-    fn random_sources_never_fail(pick in any::<prop::sample::Index>(), bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
-        FILES.with(|(bench, files)| {
-            let (case, home, source) = pick.get(files);
-            let path = beside(home, &source.path);
-            write(&path, &bytes);
-            bench.extract(case.agent, &FoundSource { path, kind: source.kind }, bytes.len() as u64);
-        });
-    }
+        #[test]
+        fn mutated_sources_never_fail(
+            pick in any::<prop::sample::Index>(),
+            changes in prop::collection::vec((any::<prop::sample::Index>(), change()), 1..12),
+        ) {
+            FILES.with(|(bench, files)| {
+                let (case, home, source) = pick.get(files);
+                let mut bytes = std::fs::read(&source.path).unwrap();
+                for (place, change) in &changes {
+                    change.apply(&mut bytes, place);
+                }
+                let path = beside(home, &source.path);
+                write(&path, &bytes);
+                bench.extract(case.agent, &FoundSource { path, kind: source.kind }, bytes.len() as u64);
+            });
+        }
 
-    #[test]
-    fn damaged_databases_never_panic(
-        pick in any::<prop::sample::Index>(),
-        cut in prop::option::weighted(0.2, any::<prop::sample::Index>()),
-        places in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..40),
-    ) {
-        DATABASES.with(|(bench, databases)| {
-            let (case, home, source) = pick.get(databases);
-            let mut bytes = std::fs::read(&source.path).unwrap();
-            for (place, byte) in &places {
-                let at = place.index(bytes.len());
-                bytes[at] = *byte;
-            }
-            bytes.truncate(cut.map_or(bytes.len(), |cut| cut.index(bytes.len())));
-            let path = beside(home, &source.path);
-            write(&path, &bytes);
-            let _ = bench.try_extract(case.agent, &FoundSource { path, kind: source.kind }, bytes.len() as u64);
-        });
+        #[test]
+        fn random_sources_never_fail(pick in any::<prop::sample::Index>(), bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
+            FILES.with(|(bench, files)| {
+                let (case, home, source) = pick.get(files);
+                let path = beside(home, &source.path);
+                write(&path, &bytes);
+                bench.extract(case.agent, &FoundSource { path, kind: source.kind }, bytes.len() as u64);
+            });
+        }
+
+        #[test]
+        fn damaged_databases_never_panic(
+            pick in any::<prop::sample::Index>(),
+            cut in prop::option::weighted(0.2, any::<prop::sample::Index>()),
+            places in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..40),
+        ) {
+            DATABASES.with(|(bench, databases)| {
+                let (case, home, source) = pick.get(databases);
+                let mut bytes = std::fs::read(&source.path).unwrap();
+                for (place, byte) in &places {
+                    let at = place.index(bytes.len());
+                    bytes[at] = *byte;
+                }
+                bytes.truncate(cut.map_or(bytes.len(), |cut| cut.index(bytes.len())));
+                let path = beside(home, &source.path);
+                write(&path, &bytes);
+                let _ = bench.try_extract(case.agent, &FoundSource { path, kind: source.kind }, bytes.len() as u64);
+            });
+        }
     }
 }
 

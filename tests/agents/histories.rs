@@ -327,12 +327,17 @@ fn can_lose_records(case: &Case) -> bool {
     !is_named_by_place && only.is_none_or(|agent| agent == case.agent)
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { max_shrink_iters: 100, failure_persistence: None, ..ProptestConfig::with_cases(cases(24)) })]
+/// Properties of random cases.
+mod random {
+    use super::*;
 
-    #[test]
-    fn no_history_loses_a_record(pick in any::<Index>(), steps in steps()) {
-        CASES.with(|cases| assert_keeps_all(pick.get(cases), &steps))?;
+    proptest! {
+        #![proptest_config(ProptestConfig { max_shrink_iters: 100, failure_persistence: None, ..ProptestConfig::with_cases(cases(24)) })]
+
+        #[test]
+        fn no_history_loses_a_record(pick in any::<Index>(), steps in steps()) {
+            CASES.with(|cases| assert_keeps_all(pick.get(cases), &steps))?;
+        }
     }
 }
 

@@ -97,87 +97,101 @@ fn one_source_after_the_other_gives_the_same_as_all_at_once() {
     }
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { max_shrink_iters: 60, failure_persistence: None, ..ProptestConfig::with_cases(cases(24)) })]
+/// Properties of random cases.
+mod random {
+    use super::*;
 
-    #[test]
-    fn any_order_and_batching_gives_the_same(pick in any::<Index>(), batches in batches()) {
-        SEVERAL.with(|homes| {
-            let (case, home) = pick.get(homes);
-            any_order_gives_the_same(&case.name, home, &batches)
-        })?;
-    }
+    proptest! {
+        #![proptest_config(ProptestConfig { max_shrink_iters: 60, failure_persistence: None, ..ProptestConfig::with_cases(cases(24)) })]
 
-    #[test]
-    fn sources_that_grow_give_the_same(case in any::<Index>(), cuts in prop::collection::vec(prop::collection::vec(any::<Index>(), 5), 1..3)) {
-        let cases = Case::all();
-        let case = case.get(&cases);
-        let home = Home::of(case);
-        let sources = home.sources();
-        let files: Vec<(PathBuf, Vec<u8>)> = sources
-            .into_iter()
-            .filter(|source| source.kind != "database")
-            .map(|source| (std::fs::read(&source.path).unwrap(), source.path))
-            .map(|(bytes, path)| (path, bytes))
-            .collect();
-        let lake = Built::new(&home, "growing");
-        let mut lengths = vec![0; files.len()];
-        for cuts in &cuts {
-            for (((path, bytes), length), cut) in files.iter().zip(&mut lengths).zip(cuts) {
-                *length += cut.index(bytes.len() - *length + 1);
-                write(path, &bytes[..*length]);
+        #[test]
+        fn any_order_and_batching_gives_the_same(pick in any::<Index>(), batches in batches()) {
+            SEVERAL.with(|homes| {
+                let (case, home) = pick.get(homes);
+                any_order_gives_the_same(&case.name, home, &batches)
+            })?;
+        }
+
+        #[test]
+        fn sources_that_grow_give_the_same(case in any::<Index>(), cuts in prop::collection::vec(prop::collection::vec(any::<Index>(), 5), 1..3)) {
+            let cases = Case::all();
+            let case = case.get(&cases);
+            let home = Home::of(case);
+            let sources = home.sources();
+            let files: Vec<(PathBuf, Vec<u8>)> = sources
+                .into_iter()
+                .filter(|source| source.kind != "database")
+                .map(|source| (std::fs::read(&source.path).unwrap(), source.path))
+                .map(|(bytes, path)| (path, bytes))
+                .collect();
+            let lake = Built::new(&home, "growing");
+            let mut lengths = vec![0; files.len()];
+            for cuts in &cuts {
+                for (((path, bytes), length), cut) in files.iter().zip(&mut lengths).zip(cuts) {
+                    *length += cut.index(bytes.len() - *length + 1);
+                    write(path, &bytes[..*length]);
+                }
+                lake.run_after_a_while();
+            }
+            for (path, bytes) in &files {
+                write(path, bytes);
             }
             lake.run_after_a_while();
+            difference(&case.name, &Built::full(&home).rows().without_runs(), &lake.rows().without_runs())?;
+            assert_none_is_gone(&case.name, &lake.rows())?;
+            prop_assert_eq!(lake.problems(), Vec::<String>::new(), "{}", case.name);
         }
-        for (path, bytes) in &files {
-            write(path, bytes);
+
+        #[test]
+        fn what_was_deleted_stays(pick in any::<Index>(), deleted in prop::collection::vec(any::<Index>(), 1..4)) {
+            let (case, home) = SEVERAL.with(|homes| {
+                let case = pick.get(homes).0.clone();
+                (case.clone(), Home::of(&case))
+            });
+            let lake = Built::full(&home);
+            let before = lake.rows().without_runs();
+            let paths = of_their_own(&home);
+            for path in deleted.iter().map(|pick| pick.get(&paths)) {
+                let _ = std::fs::remove_file(path);
+            }
+            lake.run();
+            difference(&case.name, &before, &lake.rows().without_runs())?;
+            lake.run_with(|options| options.full = true);
+            difference(&case.name, &before, &lake.rows().without_runs())?;
         }
-        lake.run_after_a_while();
-        difference(&case.name, &Built::full(&home).rows().without_runs(), &lake.rows().without_runs())?;
-        assert_none_is_gone(&case.name, &lake.rows())?;
-        prop_assert_eq!(lake.problems(), Vec::<String>::new(), "{}", case.name);
+
+        #[test]
+        fn what_was_dropped_from_a_file_stays(case in any::<Index>(), source in any::<Index>(), from in any::<Index>(), count in 1_usize..6) {
+            let cases = Case::all();
+            let case = case.get(&cases);
+            let home = Home::of(case);
+            let lake = Built::full(&home);
+            let before = lake.rows();
+            let sources = home.sources();
+            let source = source.get(&sources);
+            if source.kind == "database" || source.kind == "prompts" {
+                return Ok(());
+            }
+            let bytes = std::fs::read(&source.path).unwrap();
+            let mut lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+            if lines.is_empty() {
+                return Ok(());
+            }
+            let from = from.index(lines.len());
+            drop(lines.drain(from..lines.len().min(from + count)));
+            write(&source.path, &lines.concat());
+            lake.run();
+            assert_nothing_lost(&case.name, &before, &lake.rows())?;
+        }
     }
 
-    #[test]
-    fn what_was_deleted_stays(pick in any::<Index>(), deleted in prop::collection::vec(any::<Index>(), 1..4)) {
-        let (case, home) = SEVERAL.with(|homes| {
-            let case = pick.get(homes).0.clone();
-            (case.clone(), Home::of(&case))
-        });
-        let lake = Built::full(&home);
-        let before = lake.rows().without_runs();
-        let paths = of_their_own(&home);
-        for path in deleted.iter().map(|pick| pick.get(&paths)) {
-            let _ = std::fs::remove_file(path);
-        }
-        lake.run();
-        difference(&case.name, &before, &lake.rows().without_runs())?;
-        lake.run_with(|options| options.full = true);
-        difference(&case.name, &before, &lake.rows().without_runs())?;
-    }
+    proptest! {
+        #![proptest_config(ProptestConfig { max_shrink_iters: 30, failure_persistence: None, ..ProptestConfig::with_cases(cases(4)) })]
 
-    #[test]
-    fn what_was_dropped_from_a_file_stays(case in any::<Index>(), source in any::<Index>(), from in any::<Index>(), count in 1_usize..6) {
-        let cases = Case::all();
-        let case = case.get(&cases);
-        let home = Home::of(case);
-        let lake = Built::full(&home);
-        let before = lake.rows();
-        let sources = home.sources();
-        let source = source.get(&sources);
-        if source.kind == "database" || source.kind == "prompts" {
-            return Ok(());
+        #[test]
+        fn any_order_of_everything_gives_the_same(batches in prop::collection::vec(prop::collection::vec(any::<Index>(), 1..40), 1..4)) {
+            ALL.with(|homes| homes.iter().try_for_each(|(agent, home)| any_order_gives_the_same(agent, home, &batches)))?;
         }
-        let bytes = std::fs::read(&source.path).unwrap();
-        let mut lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
-        if lines.is_empty() {
-            return Ok(());
-        }
-        let from = from.index(lines.len());
-        drop(lines.drain(from..lines.len().min(from + count)));
-        write(&source.path, &lines.concat());
-        lake.run();
-        assert_nothing_lost(&case.name, &before, &lake.rows())?;
     }
 }
 
@@ -370,15 +384,6 @@ fn a_session_without_a_word_is_one_all_the_same() {
     lake.run();
     assert_eq!((&rows()[0]["messages"], rows().len()), (&1.into(), 1), "what it dropped stays");
     assert_eq!(lake.problems(), Vec::<String>::new());
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { max_shrink_iters: 30, failure_persistence: None, ..ProptestConfig::with_cases(cases(4)) })]
-
-    #[test]
-    fn any_order_of_everything_gives_the_same(batches in prop::collection::vec(prop::collection::vec(any::<Index>(), 1..40), 1..4)) {
-        ALL.with(|homes| homes.iter().try_for_each(|(agent, home)| any_order_gives_the_same(agent, home, &batches)))?;
-    }
 }
 
 /// The session's file is torn where its last prompt has no answer yet, which says later what the prompt gives way to.

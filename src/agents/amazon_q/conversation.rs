@@ -306,7 +306,7 @@ impl<'o, 's> Conversation<'o, 's> {
                 response_id: response.map(str::to_owned),
                 ..call(&call_id, name, given_input(used.original_input, used.input))
             };
-            if self.thread.open_call(&Position::new(id, request.end.0), call) {
+            if self.thread.open_call(&Position::new(id, request.end.0), call, self.out)? {
                 self.note_twin(Kind::ToolCall, &call_id);
             }
         }

@@ -7,6 +7,7 @@ use super::content::output_text;
 use super::record::{Block, Line, Message};
 use super::tools::{Outcome, is_shell};
 use crate::agents::kit::texts::{add_line, string_of};
+use crate::agents::open_calls::{OpenBytes, bytes_of};
 use crate::extract::{KeyMap, KeySet, error_type};
 use crate::tables::{Category, MessageKind, MessageRow, Role, Status, ToolCallRow};
 
@@ -211,6 +212,10 @@ impl PendingCall {
         self.answer = Some((if failed { Status::Error } else { Status::Ok }, output, at));
     }
 
+    fn bytes(&self) -> usize {
+        bytes_of(&[&self.input, &self.command])
+    }
+
     pub(super) fn row<'r>(&'r self, session_id: &'r str) -> ToolCallRow<'r> {
         let (status, output, ended_at) = match &self.answer {
             Some((status, output, at)) => (*status, Some(output.as_str()), *at),
@@ -264,6 +269,7 @@ impl EarlyResult {
 pub(super) struct PendingCalls {
     /// Open calls, by the key of the id that results name.
     calls: KeyMap<PendingCall>,
+    bytes: OpenBytes,
     /// Keys of all calls.
     seen: KeySet,
     /// Subagents that progress lines named before the result did.
@@ -279,13 +285,17 @@ pub(super) struct PendingCalls {
 const MOST_EARLY: usize = 64;
 
 impl PendingCalls {
-    /// Opens a call unless it is known. Returns the unanswered call whose name it takes over, if any.
-    pub(super) fn open(&mut self, name: u64, call: PendingCall) -> Option<PendingCall> {
+    /// Opens a call unless it is known. Returns the calls that get no result: the one whose name it takes over, or all
+    /// if they take too much memory.
+    pub(super) fn open(&mut self, name: u64, call: PendingCall) -> Vec<PendingCall> {
         if !self.seen.insert(call_key(&call.call_id)) {
-            return None;
+            return Vec::new();
         }
         self.answered.remove(&name);
-        self.calls.insert(name, call)
+        let bytes = call.bytes();
+        let before = self.calls.insert(name, call);
+        let all = self.bytes.exceed(bytes, || self.calls.values().map(PendingCall::bytes).sum());
+        before.into_iter().chain(if all { self.drain() } else { Vec::new() }).collect()
     }
 
     /// Returns true if the result of a call has come.

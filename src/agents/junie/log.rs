@@ -290,7 +290,7 @@ impl Log<'_, '_> {
             open.command = call.command.or(open.command.take());
             open.file = call.file.or(open.file.take());
             open.input = call.input.or(open.input.take());
-        } else if !self.thread.open_call(&at, call) {
+        } else if !self.thread.open_call(&at, call, self.out)? {
             return Ok(());
         }
         if end.status == Status::Pending {

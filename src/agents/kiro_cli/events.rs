@@ -108,7 +108,7 @@ impl Events<'_, '_> {
             let id = used.id.get().map_or_else(|| format!("{}#{place}", at.id), str::to_owned);
             let message_id = Some(at.id.to_owned());
             let call = Call { message_id, ..call(&id, used.name.get(), used.input.json()) };
-            self.thread.open_call(at, call);
+            self.thread.open_call(at, call, self.out)?;
         }
         Ok(())
     }

@@ -93,10 +93,7 @@ impl<'s> RecordReader<'s> for Messages<'_, 's> {
         match payload.kind.get().unwrap_or_default() {
             "user" => self.take_prompt(payload, &at),
             "assistant" => self.take_reply(payload, &at),
-            "tool_call" => {
-                self.take_call(payload, &at);
-                Ok(())
-            }
+            "tool_call" => self.take_call(payload, &at),
             "tool_result" => self.take_result(payload, &at, own.ends_with("-synthetic")),
             "usage_summary" => self.take_usage(payload, &at),
             "turn_end" => self.take_end(payload, &at),
@@ -153,11 +150,11 @@ impl Messages<'_, '_> {
         self.push(at, row)
     }
 
-    fn take_call(&mut self, payload: &Payload<'_>, at: &Position<'_>) {
+    fn take_call(&mut self, payload: &Payload<'_>, at: &Position<'_>) -> Result<(), Reject> {
         let id = payload.call.get().unwrap_or(at.id);
         let message_id = self.thread.last_reply().map(str::to_owned);
         let call = Call { message_id, ..call(id, payload.tool.get(), payload.arguments.json()) };
-        self.thread.open_call(at, call);
+        self.thread.open_call(at, call, self.out).map(drop)
     }
 
     fn take_result(&mut self, payload: &Payload<'_>, at: &Position<'_>, is_synthetic: bool) -> Result<(), Reject> {

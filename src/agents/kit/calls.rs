@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use crate::agents::open_calls::{OpenBytes, bytes_of};
 use crate::extract::{EditedLines, KeyMap, Kind, Reject, Sink, key};
 use crate::tables::{Category, Status, ToolCallRow};
 
@@ -88,6 +89,10 @@ impl Call {
         out.tool_call(row, self.is_copy)
     }
 
+    fn bytes(&self) -> usize {
+        bytes_of(&[&self.input, &self.command])
+    }
+
     /// Adds the row of the call, which got no result.
     pub(super) fn push_pending(&self, session: &str, out: &mut Sink<'_>) -> Result<(), Reject> {
         self.push(session, &Outcome { status: self.status, ..Outcome::default() }, out)
@@ -100,6 +105,7 @@ impl Call {
 pub(in crate::agents) struct Calls {
     /// By `seq`.
     open: BTreeMap<i64, Call>,
+    bytes: OpenBytes,
     /// `seq` of the last call of each name, open or not.
     seqs: KeyMap<i64>,
 }
@@ -112,12 +118,16 @@ impl Calls {
     /// Above this number of open calls, a text is not searched for their names.
     const MAX_SEARCHED: usize = 1000;
 
-    /// Adds a call that a result will name. Returns the open call of that name, which gets no result.
-    pub(super) fn open(&mut self, name: Option<&str>, call: Call) -> Option<Call> {
+    /// Adds a call that a result will name. Returns the calls that get no result: the open one of that name, or all if
+    /// they take too much memory.
+    pub(super) fn open(&mut self, name: Option<&str>, call: Call) -> Vec<Call> {
         let before = self.note_seq(name.unwrap_or(&call.id), call.seq);
         let before = before.and_then(|seq| self.open.remove(&seq));
+        let bytes = call.bytes();
         self.open.insert(call.seq, call);
-        before
+        let all = self.bytes.exceed(bytes, || self.open.values().map(Call::bytes).sum());
+        let open = if all { std::mem::take(&mut self.open) } else { BTreeMap::new() };
+        before.into_iter().chain(open.into_values()).collect()
     }
 
     /// Notes the last call of a name. Returns the number of the one before.

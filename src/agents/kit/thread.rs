@@ -3,6 +3,7 @@
 use super::calls::{Call, Calls, Outcome};
 use super::facts::keep_earlier;
 use crate::agents::ids::Prints;
+use crate::agents::open_calls::TOO_MANY;
 use crate::agents::tree::Tree;
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key, session_key};
 use crate::tables::{MessageKind, MessageRow, Role, UsageRow};
@@ -186,13 +187,17 @@ impl Thread {
     }
 
     /// Opens a call, which waits for its result. False if the session has the call.
-    pub(in crate::agents) fn open_call(&mut self, at: &Position<'_>, call: Call) -> bool {
+    pub(in crate::agents) fn open_call(
+        &mut self,
+        at: &Position<'_>,
+        call: Call,
+        out: &mut Sink<'_>,
+    ) -> Result<bool, Reject> {
         let is_new = self.is_new(Kind::ToolCall, &call.id);
         if is_new {
-            let call = Call { started_at: at.moment, ..self.number_call(at, call) };
-            self.calls.open(None, call);
+            self.open_named_call(at, None, call, out)?;
         }
-        is_new
+        Ok(is_new)
     }
 
     /// Opens a call that the session does not have, by the name that its result gives it. Some servers number their calls
@@ -205,7 +210,11 @@ impl Thread {
         out: &mut Sink<'_>,
     ) -> Result<(), Reject> {
         let call = Call { started_at: at.moment, ..self.number_call(at, call) };
-        self.calls.open(name, call).map_or(Ok(()), |before| before.push_pending(&self.facts.session_id, out))
+        let unanswered = self.calls.open(name, call);
+        if unanswered.len() > 1 {
+            out.problem(at.line.and_then(|line| u64::try_from(line).ok()).unwrap_or(1), TOO_MANY);
+        }
+        unanswered.iter().try_for_each(|call| call.push_pending(&self.facts.session_id, out))
     }
 
     /// Removes the call that a result names. A result without a call makes one; there is none if the call has its result.

@@ -5,6 +5,7 @@ use super::super::pending::Reply;
 use super::super::record::{Block, Line, Message};
 use super::super::tree::Id;
 use super::{Spot, Transcript};
+use crate::agents::open_calls::TOO_MANY;
 use crate::extract::Reject;
 use crate::tables::MessageRow;
 
@@ -85,8 +86,12 @@ impl Transcript<'_, '_> {
                 let name = call_key(block.id.get().unwrap_or(&call.call_id));
                 if let Some(early) = self.calls.take_early(name, &call.call_id) {
                     self.push_early(early, Some(call))?;
-                } else if let Some(unanswered) = self.calls.open(name, call) {
-                    self.push_unanswered(&unanswered)?;
+                } else {
+                    let unanswered = self.calls.open(name, call);
+                    if unanswered.len() > 1 {
+                        self.out.problem(spot.number, TOO_MANY);
+                    }
+                    unanswered.iter().try_for_each(|call| self.push_unanswered(call))?;
                 }
             }
             "web_search_tool_result" | "web_fetch_tool_result" | "mcp_tool_result" => {

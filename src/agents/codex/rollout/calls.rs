@@ -10,6 +10,7 @@ use super::replies::Reply;
 use super::{Rollout, Spot, blank};
 use crate::agents::ids::{Given, is_global, is_uuid};
 use crate::agents::mcp;
+use crate::agents::open_calls::{OpenBytes, TOO_MANY, bytes_of};
 use crate::extract::{EditedLines, KeyMap, KeySet, Kind, Reject, key};
 use crate::source::records::{Raw, Text};
 use crate::tables::{Category, MessageKind, MessageRow, Role, Status, ToolCallRow};
@@ -18,6 +19,7 @@ use crate::tables::{Category, MessageKind, MessageRow, Role, Status, ToolCallRow
 #[derive(Default)]
 pub(super) struct Calls {
     open: KeyMap<Call>,
+    bytes: OpenBytes,
     answered: KeySet,
     given: Given,
     /// The last reply and its response, which calls within a call belong to.
@@ -58,6 +60,10 @@ pub(super) fn call_key(id: &str) -> u64 {
 }
 
 impl Call {
+    fn bytes(&self) -> usize {
+        bytes_of(&[&self.request.input, &self.request.command])
+    }
+
     /// Takes the end that an event records. The event comes before or after the result.
     pub(super) fn ends(&mut self, end: End) {
         self.end = End { failed: end.failed || self.end.failed, ..end };
@@ -164,7 +170,12 @@ impl Rollout<'_, '_> {
             ..Call::default()
         };
         self.seq += 1;
+        let bytes = call.bytes();
         self.calls.open.insert(key, call);
+        if self.calls.bytes.exceed(bytes, || self.calls.open.values().map(Call::bytes).sum()) {
+            self.out.problem(spot.number, TOO_MANY);
+            self.drain_calls()?;
+        }
         Ok(Some(key))
     }
 
@@ -296,6 +307,7 @@ impl Rollout<'_, '_> {
 
     /// Emits the calls that no line answered.
     pub(super) fn drain_calls(&mut self) -> Result<(), Reject> {
+        self.calls.answered.extend(self.calls.open.keys());
         let mut calls: Vec<Call> = std::mem::take(&mut self.calls.open).into_values().collect();
         calls.sort_by_key(|call| call.seq);
         calls.iter().try_for_each(|call| self.push_call(call))
