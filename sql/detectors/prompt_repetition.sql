@@ -49,14 +49,24 @@ typed as (
   where length(text) <= 2000
     and regexp_replace(text, '^\s*(<|#|---|Base directory for this skill)|\n#+ |\$ARGUMENTS', '') = text
 ),
--- If 25 or more of 32 places are equal, at least one of 8 blocks of places is equal.
+-- A prompt is compared with those of its own block of numbers and of the next one. A join on the session alone would
+-- take time that grows with the square of its prompts.
+blocks as (
+  select *, number - number % greatest($max_apart, 1) as block from typed
+),
+earlier as (
+  select *, block as later_block from blocks
+  union all
+  select *, block + greatest($max_apart, 1) as later_block from blocks
+),
+-- If 25 or more of 32 places are equal, at least one of 8 groups of places is equal.
 pairs as (
   select
     a.machine, a.agent, a.session_id, a.seq as first_seq, b.seq as last_seq, a.turn, a.text_sketch as first_sketch,
     b.text_sketch as last_sketch, a.text as first_text, b.text as last_text
-  from typed a
-  join typed b
-    on b.machine = a.machine and b.agent = a.agent and b.session_id = a.session_id
+  from earlier a
+  join blocks b
+    on b.machine = a.machine and b.agent = a.agent and b.session_id = a.session_id and b.block = a.later_block
     and b.number > a.number and b.number <= a.number + $max_apart
   where (substr(a.text_sketch, 1, 8) = substr(b.text_sketch, 1, 8)
       or substr(a.text_sketch, 9, 8) = substr(b.text_sketch, 9, 8)
