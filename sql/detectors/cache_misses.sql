@@ -99,30 +99,41 @@ suspects as (
     and f.uncached + f.cache_read + f.short_write + f.long_write >= f.had_cached * $min_length
     and f.model is not distinct from f.previous_model
 ),
-misses as (
+sides as (
+  select number, machine, agent, session_id, response_id, response_id as side from suspects
+  union all
+  select number, machine, agent, session_id, response_id, previous_id as side from suspects
+),
+messages_of as (
   select
     s.number, s.response_id,
-    max(s.model) as model,
-    max(s.missed) as missed,
-    max(s.reason) as reason,
-    max(s.life) as life,
-    bool_or(s.is_openai) as is_openai,
-    max(s.wasted) as wasted,
-    max(s.rest) as rest,
-    max(s.turn) as turn,
-    max(s.previous_turn) as previous_turn,
-    min(case when m.response_id = s.response_id then m.seq end) as first_seq,
-    max(case when m.response_id = s.response_id then m.seq end) as last_seq
+    min(case when s.side = s.response_id then m.seq end) as first_seq,
+    max(case when s.side = s.response_id then m.seq end) as last_seq,
+    bool_or(m.is_abandoned and s.side = s.response_id) as is_abandoned,
+    bool_or(m.is_abandoned and s.side <> s.response_id) as was_abandoned,
+    bool_or(m.kind in ('compaction', 'summary')) as is_compaction
+  from sides s
+  join messages m
+    on m.machine = s.machine and m.agent = s.agent and m.session_id = s.session_id and m.response_id = s.side
+  group by s.number, s.response_id
+),
+compacted as (
+  select distinct s.number, s.response_id
   from suspects s
   join messages m
     on m.machine = s.machine and m.agent = s.agent and m.session_id = s.session_id
-    and (m.response_id in (s.response_id, s.previous_id)
-      or m.kind in ('compaction', 'summary') and m.timestamp >= s.previous_at and m.timestamp <= s.timestamp)
-  group by s.number, s.response_id
-  having not bool_or(m.kind in ('compaction', 'summary'))
-    and min(case when m.response_id = s.response_id then m.seq end) is not null
-    and bool_or(m.is_abandoned and m.response_id = s.response_id)
-      = bool_or(m.is_abandoned and m.response_id = s.previous_id)
+    and m.timestamp >= s.previous_at and m.timestamp <= s.timestamp
+  where m.kind in ('compaction', 'summary')
+),
+misses as (
+  select s.*, m.first_seq, m.last_seq
+  from suspects s
+  join messages_of m on m.number = s.number and m.response_id = s.response_id
+  left join compacted p on p.number = s.number and p.response_id = s.response_id
+  where p.number is null
+    and not m.is_compaction
+    and m.first_seq is not null
+    and m.is_abandoned = m.was_abandoned
 ),
 told_apart as (
   select *, case when rest > life * 60 then 'idle' else 'rebuilt' end as cause from misses

@@ -50,7 +50,8 @@ asked as (
 ),
 steps as (
   select
-    c.number, m.is_sidechain, m.seq, c.turns, m.timestamp is not null as is_timed,
+    c.number, m.is_sidechain, m.seq, c.turns, m.timestamp is not null as is_timed, m.message_id, m.response_id,
+    m.kind in ('compaction', 'summary', 'reply') as may_cost,
     case when a.seq is null then m.kind else 'command' end as kind,
     round((extract(epoch from m.timestamp) - extract(epoch from lag(m.timestamp) over (
       partition by c.number, m.is_sidechain order by m.seq
@@ -115,23 +116,16 @@ episodes as (
   group by number, is_sidechain, episode
   having bool_or(is_whole) or count(*) >= $min_in_window
 ),
--- The list is deduplicated before the join: otherwise engines join all messages by position alone.
-located as (
-  select distinct c.machine, c.agent, c.session_id, p.is_sidechain, p.episode, p.first_seq, p.last_seq
-  from placed p
-  join chosen c on c.number = p.number
-  where p.place > 1
-),
 -- Usage of these records: responses, and summaries that have only a message id.
 paid as (
   select distinct
-    l.machine, l.agent, l.session_id, l.is_sidechain, l.episode, m.response_id,
-    case when m.response_id is null then m.message_id end as message_id
-  from located l
-  join messages m
-    on m.machine = l.machine and m.agent = l.agent and m.session_id = l.session_id
-    and m.is_sidechain = l.is_sidechain and m.seq >= l.first_seq and m.seq <= l.last_seq
-  where m.kind in ('compaction', 'summary', 'reply')
+    c.machine, c.agent, c.session_id, p.is_sidechain, p.episode, t.response_id,
+    case when t.response_id is null then t.message_id end as message_id
+  from placed p
+  join timed t
+    on t.number = p.number and t.is_sidechain = p.is_sidechain and t.piece = p.piece and t.seq <= p.last_seq
+  join chosen c on c.number = p.number
+  where p.place > 1 and t.may_cost
 ),
 costs as (
   select p.machine, p.agent, p.session_id, p.is_sidechain, p.episode, u.response_id, u.total_tokens, u.cost_usd

@@ -81,6 +81,12 @@ looked as (
       ) <> lower(substr(coalesce(t.command, t.input), 1, 8000))
     )
 ),
+-- Each turn, and the one after it.
+sides as (
+  select *, turn as side from edited
+  union all
+  select *, turn + 1 as side from edited
+),
 -- The prompt of each turn, whether it was interrupted, and whether the next prompt came with an image.
 turns as (
   select
@@ -88,10 +94,9 @@ turns as (
     min(case when m.turn = e.turn and m.kind = 'prompt' then m.seq end) as prompt_seq,
     bool_or(m.turn = e.turn and m.kind = 'abort') as is_interrupted,
     bool_or(m.turn = e.turn + 1 and m.kind = 'prompt' and m.attachments > 0) as is_answered_with_image
-  from edited e
+  from sides e
   join messages m
-    on m.machine = e.machine and m.agent = e.agent and m.session_id = e.session_id
-    and (m.turn = e.turn or m.turn = e.turn + 1)
+    on m.machine = e.machine and m.agent = e.agent and m.session_id = e.session_id and m.turn = e.side
   where m.kind in ('prompt', 'abort') and not m.is_sidechain
   group by e.machine, e.agent, e.session_id, e.turn, e.edits, e.first_seq, e.last_seq, e.file_path
 ),
