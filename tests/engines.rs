@@ -13,6 +13,8 @@ mod answers;
 mod common;
 #[path = "engines/intervals.rs"]
 mod intervals;
+#[path = "engines/joins.rs"]
+mod joins;
 #[cfg(unix)]
 #[path = "common/bench.rs"]
 mod lake;

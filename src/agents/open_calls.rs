@@ -9,14 +9,17 @@ pub(super) struct OpenBytes(usize);
 
 impl OpenBytes {
     const MOST: usize = 32 << 20;
+    /// So many calls may wait, however large they are.
+    const FEW: usize = 64;
 
-    /// Adds a call. Returns true if all that wait, it included, take too much memory.
-    pub(super) fn exceed(&mut self, call: usize, all: impl FnOnce() -> usize) -> bool {
+    /// Adds a call. Returns true if too many wait. `open` has the bytes of all of them.
+    pub(super) fn exceed(&mut self, call: usize, open: impl ExactSizeIterator<Item = usize>) -> bool {
         self.0 += call;
+        let is_many = open.len() > Self::FEW;
         if self.0 > Self::MOST {
-            self.0 = all();
+            self.0 = open.sum();
         }
-        self.0 > Self::MOST
+        is_many && self.0 > Self::MOST
     }
 }
 

@@ -294,7 +294,7 @@ impl PendingCalls {
         self.answered.remove(&name);
         let bytes = call.bytes();
         let before = self.calls.insert(name, call);
-        let all = self.bytes.exceed(bytes, || self.calls.values().map(PendingCall::bytes).sum());
+        let all = self.bytes.exceed(bytes, self.calls.values().map(PendingCall::bytes));
         before.into_iter().chain(if all { self.drain() } else { Vec::new() }).collect()
     }
 

@@ -125,7 +125,7 @@ impl Calls {
         let before = before.and_then(|seq| self.open.remove(&seq));
         let bytes = call.bytes();
         self.open.insert(call.seq, call);
-        let all = self.bytes.exceed(bytes, || self.open.values().map(Call::bytes).sum());
+        let all = self.bytes.exceed(bytes, self.open.values().map(Call::bytes));
         let open = if all { std::mem::take(&mut self.open) } else { BTreeMap::new() };
         before.into_iter().chain(open.into_values()).collect()
     }

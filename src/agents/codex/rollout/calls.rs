@@ -172,7 +172,7 @@ impl Rollout<'_, '_> {
         self.seq += 1;
         let bytes = call.bytes();
         self.calls.open.insert(key, call);
-        if self.calls.bytes.exceed(bytes, || self.calls.open.values().map(Call::bytes).sum()) {
+        if self.calls.bytes.exceed(bytes, self.calls.open.values().map(Call::bytes)) {
             self.out.problem(spot.number, TOO_MANY);
             self.drain_calls()?;
         }
