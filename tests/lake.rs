@@ -35,6 +35,9 @@ mod interop;
 #[cfg(unix)]
 #[path = "lake/interrupt.rs"]
 mod interrupt;
+#[cfg(unix)]
+#[path = "lake/memory.rs"]
+mod memory;
 #[path = "lake/spent.rs"]
 mod spent;
 #[path = "lake/streamed.rs"]
