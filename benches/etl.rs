@@ -1,4 +1,4 @@
-//! How fast sources become rows: parsing, extraction, writing, a whole run, and a run after one session grew.
+//! Measures how fast sources become rows: parsing, extraction, writing, a whole run, and a run after one session grew.
 //!
 //! `LLREM_BENCH_BYTES` sets the size of the corpus (64 MB), so that the same benches run on gigabytes.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "what fails here ends the bench; files are its own")]

@@ -1,4 +1,4 @@
-//! How fast a lake gets to an S3 server for the first time, by profile, with plain copying of the same files by
+//! Measures how fast a lake gets to an S3 server for the first time, by profile, with plain copying of the same files by
 //! `object_store` beside it.
 //!
 //! The lake is `LLREM_BENCH_LAKE`, else one of a generated corpus of `LLREM_BENCH_BYTES` (64 MB). The server is the one of

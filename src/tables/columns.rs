@@ -189,7 +189,7 @@ pub enum Privacy {
     Person,
 }
 
-/// How the values of a column are stored in Parquet.
+/// The encoding of a column in Parquet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
     /// Texts that are long or nearly all different, without a dictionary or statistics, which would not pay off.
@@ -219,7 +219,7 @@ pub struct ColumnDef {
     pub values: &'static [&'static str],
     /// Its privacy class.
     pub privacy: Privacy,
-    /// How it is stored.
+    /// Its encoding.
     pub encoding: Encoding,
 }
 
