@@ -1,5 +1,5 @@
-//! Measures how fast a lake gets to an S3 server for the first time, by profile, with plain copying of the same files by
-//! `object_store` beside it.
+//! Measures how fast a lake gets to an S3 server for the first time, by profile, next to plain copying of the same files
+//! by `object_store`.
 //!
 //! The lake is `LLREM_BENCH_LAKE`, else one of a generated corpus of `LLREM_BENCH_BYTES` (64 MB). The server is the one of
 //! the tests (`tests/run` installs it; in another folder: `LLREM_TEST_TOOLS`).

@@ -1,4 +1,5 @@
-//! Measures how often a detector is right: sessions that a person has judged, against what it reports with its default parameters.
+//! Measures how often a detector is right: sessions that a person has judged, against its findings with default
+//! parameters.
 //!
 //! Cases are in `tests/detectors/cases/NAME.toml`, in the form of the scripts. Each session says whether it `is_waste`, and
 //! what real transcripts show that it rewrites (`seen`); sessions that only serve another, such as callers of subagents, say

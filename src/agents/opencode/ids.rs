@@ -1,9 +1,9 @@
-//! What records are called, so that each is there once: the stores share ids, forks give new ones.
+//! Identifies records, so that each is there once: the stores share ids, and forks give new ones.
 //!
-//! A fork copies messages with new ids, and with the moments that they were first written at: before the fork itself
-//! began. Every other message says under which names a copy would know it: one that is finished also by what it cost,
-//! so that nothing else of the same moment is taken for it. Copies give way to it, and to one another; those that the
-//! program says were copied also to the session that they come from.
+//! A fork copies messages under new ids, but with their original times, which are before the fork itself began. So every
+//! message also has a key made of its time, and once it is finished, of its cost, so that no other message of the same
+//! time is taken for it. A copy is superseded by the message with the same key, and by other copies. If the program says
+//! which session was copied, that session supersedes the copy too.
 
 use std::borrow::Cow;
 
