@@ -1,4 +1,4 @@
-//! Measures how fast every canned query answers, with `DuckDB` on the same files beside it.
+//! Measures the time of every canned query, and the time that `DuckDB` takes for it on the same files.
 //!
 //! The lake is `LLREM_BENCH_LAKE`, else one of a generated corpus of `LLREM_BENCH_BYTES` (64 MB). `DuckDB` runs in the
 //! Python of `LLREM_TEST_VENV` (as `tests/run` makes it); without one, llrem runs alone.

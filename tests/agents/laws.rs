@@ -265,7 +265,7 @@ fn each_source_is_one_agents() {
     }
 }
 
-/// Files in an agent's own folder beside its sources are no other agent's either.
+/// No other agent takes the files that lie in an agent's folder next to its sources.
 #[test]
 fn no_agent_takes_what_lies_in_the_folder_of_another() {
     let mut taken = Vec::new();

@@ -26,8 +26,8 @@ impl<'a> Content<'a> {
     }
 }
 
-/// The output of a tool: a text or a list of blocks, in which a block that is no text leaves a mark; an object stays as
-/// it is. Nearly always it is a text, and most of its line, so it is decoded in place.
+/// The output of a tool: a text, a list of blocks, or an object. Blocks that are no text become a mark, and an object is
+/// kept as JSON. A text is decoded in place, because it is usually most of its line.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Told<'a>(pub(crate) Option<Cow<'a, str>>);
 
