@@ -35,6 +35,9 @@ impl TypedPrompt {
 #[derive(Default)]
 pub(super) struct TypedPrompts {
     sessions: BTreeMap<String, Typed>,
+    bytes: usize,
+    /// Line of the first prompt that is not read, because those before take enough memory.
+    left_out: Option<u64>,
     /// SHA-256 of the path of the project that all are of, where only that is known.
     project_hash: Option<String>,
 }
@@ -46,6 +49,10 @@ struct Typed {
 }
 
 impl TypedPrompts {
+    const MOST_BYTES: usize = 96 << 20;
+    /// Bytes of a prompt without its text.
+    const PROMPT: usize = 512;
+
     /// Of a project of which only that hash may be known.
     pub(super) fn of_project_hash(project_hash: Option<String>) -> Self {
         Self { project_hash, ..Self::default() }
@@ -53,6 +60,11 @@ impl TypedPrompts {
 
     /// Adds a prompt; the project is the session's when it is the first that is named.
     pub(super) fn add(&mut self, session: String, project: &str, prompt: TypedPrompt) {
+        self.bytes += Self::PROMPT + prompt.text.len();
+        if self.bytes > Self::MOST_BYTES {
+            self.left_out.get_or_insert(prompt.line);
+            return;
+        }
         let typed = self.sessions.entry(session).or_default();
         if !project.is_empty() {
             typed.project.get_or_insert_with(|| project.to_owned());
@@ -63,6 +75,9 @@ impl TypedPrompts {
     /// Hands them on, a session of kind `prompts` each. They are claimed weakly, so that any transcript that has them
     /// wins.
     pub(super) fn push(self, out: &mut Sink<'_>) -> Result<(), Reject> {
+        if let Some(line) = self.left_out {
+            out.problem(line, "the prompts before this one take 96 MiB; from here on, they are not read");
+        }
         for (session, typed) in self.sessions {
             typed.push(&session, self.project_hash.as_deref(), out)?;
         }

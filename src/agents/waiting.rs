@@ -39,6 +39,11 @@ impl<T> Waiting<T> {
         self.first(name).and_then(|number| self.items.remove(&number))
     }
 
+    /// The items that wait.
+    pub(super) fn values(&self) -> impl ExactSizeIterator<Item = &T> {
+        self.items.values()
+    }
+
     /// All items, which wait no more.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = T> + use<T> {
         self.numbers.clear();

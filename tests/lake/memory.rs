@@ -86,36 +86,143 @@ fn it_does_not_grow_with_large_outputs_or_a_long_response() {
     }
 }
 
-/// Files of 60 MB in which no call gets its result.
-#[test]
-fn it_does_not_grow_with_calls_without_results() {
-    let command = "what the tool is to do\n".repeat(150);
-    let codex = |number: usize| {
-        let arguments = json!({"command": ["sh", "-c", format!("{number} {command}")]}).to_string();
+/// Number of calls or messages of a source.
+const RECORDS: usize = 18_000;
+
+/// A command of 3,500 bytes.
+fn command(number: usize) -> String {
+    format!("{number} {}", "what the tool is to do; ".repeat(145))
+}
+
+/// Sources of 60 MB in which no call gets its result: path and text.
+fn sources_without_results() -> [(String, String); 5] {
+    let all = |call: &dyn Fn(usize) -> Value| -> String {
+        (0..RECORDS).map(|number| call(number).to_string() + "\n").collect()
+    };
+    let codex = all(&|number| {
+        let arguments = json!({"command": ["sh", "-c", command(number)]}).to_string();
         let id = format!("call_{number}");
         let call = json!({"type": "function_call", "name": "shell", "arguments": arguments, "call_id": id});
-        json!({"timestamp": "2026-06-20T00:00:00.000Z", "type": "response_item", "payload": call}).to_string() + "\n"
+        json!({"timestamp": "2026-06-20T00:00:00.000Z", "type": "response_item", "payload": call})
+    });
+    let mut claude_code = Transcript::new("open", "2025-08-05T10:00:00Z");
+    for number in 0..RECORDS {
+        claude_code.call("Bash", &json!({"command": command(number)}), "");
+    }
+    claude_code.lines.retain(|line| !line.contains("tool_result"));
+    let prompt = json!({"type": "user.message", "data": {"content": "begin"}, "id": "event"});
+    let copilot = all(&|number| {
+        let arguments = json!({"command": command(number)});
+        let data = json!({"toolCallId": format!("call_{number}"), "toolName": "bash", "arguments": arguments});
+        json!({"type": "tool.execution_start", "data": data, "id": format!("event_{number}")})
+    });
+    let cline = Value::from_iter((0..RECORDS).map(|number| {
+        let call = json!({"type": "tool_use", "name": "execute_command", "input": {"command": command(number)}});
+        json!({"role": "assistant", "content": [call], "ts": 1_770_030_000_000 + number})
+    }));
+    let cursor = (0..RECORDS).map(|number| format!("[Tool call] Shell\n  command: {}\n", command(number)));
+    let tasks = ".config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks";
+    [
+        (
+            format!(".codex/sessions/2026/06/20/rollout-2026-06-20T00-00-00-{THREAD}.jsonl"),
+            rollout("open", 0..0, 0, false) + &codex,
+        ),
+        (".claude/projects/-home-kim/open.jsonl".to_owned(), claude_code.text()),
+        (".copilot/session-state/open/events.jsonl".to_owned(), format!("{prompt}\n{copilot}")),
+        (format!("{tasks}/1770030000000/api_conversation_history.json"), cline.to_string()),
+        (
+            ".cursor/projects/open/agent-transcripts/open.txt".to_owned(),
+            "assistant:\n".to_owned() + &cursor.collect::<String>(),
+        ),
+    ]
+}
+
+/// Sources of 60 MB in which all lines continue one reply; the response is billed once.
+#[test]
+fn it_does_not_grow_with_a_reply_that_does_not_end() {
+    let claude_code = |number: usize| {
+        let content = json!([{"type": "text", "text": command(number)}]);
+        let usage = json!({"input_tokens": 7, "output_tokens": 9});
+        let message =
+            json!({"id": "msg_1", "model": "claude-sonnet-5", "role": "assistant", "content": content, "usage": usage});
+        json!({"type": "assistant", "uuid": format!("line-{number}"), "sessionId": "open", "message": message})
     };
-    let mut transcript = Transcript::new("open", "2025-08-05T10:00:00Z");
-    for number in 0..18_000 {
-        transcript.call("Bash", &json!({"command": format!("{number} {command}")}), "");
-    }
-    transcript.lines.retain(|line| !line.contains("tool_result"));
-    let texts = [rollout("open", 0..0, 0, false) + &(0..18_000).map(codex).collect::<String>(), transcript.text()];
-    for (text, of_codex) in texts.into_iter().zip([true, false]) {
+    let copilot = |number: usize| {
+        let data = json!({"messageId": "m", "apiCallId": "msg_1", "content": command(number), "outputTokens": 9});
+        json!({"type": "assistant.message", "data": data, "id": format!("line-{number}")})
+    };
+    let lines: [(&str, &dyn Fn(usize) -> Value); 2] = [
+        (".claude/projects/-home-kim/open.jsonl", &claude_code),
+        (".copilot/session-state/open/events.jsonl", &copilot),
+    ];
+    for (path, line) in lines {
         let bench = Bench::new();
-        if of_codex {
-            fs::write(&rollouts(&bench)[0], text).unwrap();
-        } else {
-            bench.transcript("open.jsonl", text);
-        }
+        let text: String = (0..RECORDS).map(|number| line(number).to_string() + "\n").collect();
+        write(&bench, path, &text);
         let peak = peak_memory(&bench);
-        println!("{} MB", peak / 1000);
-        let calls = "select count(*), count(distinct command), count(output) from tool_calls where status = 'pending'";
-        assert_eq!(bench.sql(calls), ["18000,18000,0"]);
-        assert_eq!(bench.sql("select state, bad_lines > 0 from sources"), ["partial,true"]);
-        assert!(peak < 250_000, "{peak} kB");
+        println!("{path}: {} MB", peak / 1000);
+        let text = "select count(*), sum(cast(regexp_count(text, 'what the tool is to do') as bigint)) from messages";
+        assert_eq!(bench.sql(text), [format!("4,{}", RECORDS * 145)], "{path}");
+        assert_eq!(bench.sql("select count(*), sum(output_tokens) from usage"), ["1,9"], "{path}");
+        assert!(peak < 250_000, "{path}: {peak} kB");
     }
+}
+
+/// Sources of 60 MB that agents seldom let grow so large. Grok's is one reply that does not end.
+#[test]
+fn it_does_not_grow_with_the_texts_of_a_session() {
+    let droid = |number: usize| {
+        let text = command(number);
+        json!({"type": "message", "session_id": "open", "role": "assistant", "text": text, "id": format!("m{number}")})
+    };
+    let hermes = |number: usize| json!({"role": "assistant", "content": command(number)});
+    let vibe = |number: usize| {
+        let id = format!("00000000-0000-4000-8000-{number:012}");
+        json!({"role": "assistant", "content": command(number), "message_id": id})
+    };
+    let grok = |number: usize| {
+        let content = json!({"type": "text", "text": command(number)});
+        json!({"params": {"update": {"sessionUpdate": "agent_message_chunk", "content": content}}})
+    };
+    let lines: [(&str, &dyn Fn(usize) -> Value, usize); 4] = [
+        (".factory/projects/shop/open.jsonl", &droid, RECORDS),
+        (".hermes/sessions/20251202_100000_abc125.jsonl", &hermes, RECORDS),
+        (".vibe/logs/session/session_20260602_100000_10000001/messages.jsonl", &vibe, RECORDS),
+        (".grok/sessions/%2Fhome%2Fana%2Fweb/open/updates.jsonl", &grok, 4),
+    ];
+    for (path, line, messages) in lines {
+        let bench = Bench::new();
+        let text: String = (0..RECORDS).map(|number| line(number).to_string() + "\n").collect();
+        write(&bench, path, &text);
+        write(&bench, ".grok/sessions/%2Fhome%2Fana%2Fweb/open/summary.json", r#"{"info": {"id": "open"}}"#);
+        let peak = peak_memory(&bench);
+        println!("{path}: {} MB", peak / 1000);
+        let text = "select count(*), sum(cast(regexp_count(text, 'what the tool is to do') as bigint)) from messages";
+        assert_eq!(bench.sql(text), [format!("{messages},{}", RECORDS * 145)], "{path}");
+        assert!(peak < 250_000, "{path}: {peak} kB");
+    }
+}
+
+#[test]
+fn it_does_not_grow_with_calls_without_results() {
+    for (path, text) in sources_without_results() {
+        let bench = Bench::new();
+        write(&bench, &path, &text);
+        let peak = peak_memory(&bench);
+        println!("{path}: {} MB", peak / 1000);
+        let calls = "select count(*), count(distinct command), count(output) from tool_calls where status = 'pending'";
+        assert_eq!(bench.sql(calls), [format!("{RECORDS},{RECORDS},0")], "{path}");
+        // A transcript for people goes on as another message, which loses no result.
+        let state = if path.ends_with(".txt") { "ok,false" } else { "partial,true" };
+        assert_eq!(bench.sql("select state, bad_lines > 0 from sources"), [state], "{path}");
+        assert!(peak < 280_000, "{path}: {peak} kB");
+    }
+}
+
+fn write(bench: &Bench, path: &str, text: &str) {
+    let file = bench.home().join(path);
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    fs::write(file, text).unwrap();
 }
 
 /// The peak memory of a run. Kilobytes.

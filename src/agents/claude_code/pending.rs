@@ -6,8 +6,8 @@ use super::call_key;
 use super::content::output_text;
 use super::record::{Block, Line, Message};
 use super::tools::{Outcome, is_shell};
+use crate::agents::held::{MOST_IN_REPLY, OpenBytes, bytes_of};
 use crate::agents::kit::texts::{add_line, string_of};
-use crate::agents::open_calls::{OpenBytes, bytes_of};
 use crate::extract::{KeyMap, KeySet, error_type};
 use crate::tables::{Category, MessageKind, MessageRow, Role, Status, ToolCallRow};
 
@@ -80,6 +80,11 @@ impl Reply {
         self.failure = (self.failure.0.take().or(name), self.failure.1.or(line.error_status.0));
     }
 
+    fn is_full(&self) -> bool {
+        let texts = [&self.text, &self.thinking].into_iter().flatten();
+        texts.map(String::len).sum::<usize>() > MOST_IN_REPLY
+    }
+
     pub(super) fn row(&self) -> MessageRow<'_> {
         let is_filler = self.model.is_none() && self.text.as_deref() == Some(FILLER);
         MessageRow {
@@ -117,8 +122,9 @@ impl Replies {
         open.map(|(_, reply)| reply)
     }
 
+    /// True if more lines may continue the message of a response.
     pub(super) fn is_open(&mut self, response: &str, sidechain: bool) -> bool {
-        self.find(response, sidechain).is_some()
+        self.find(response, sidechain).is_some_and(|reply| !reply.is_full())
     }
 
     pub(super) fn open(&mut self, response: &str, reply: Reply) {

@@ -13,6 +13,7 @@ use super::rows::Rows;
 use super::sdk::Session;
 use super::timeline::moment;
 use super::xml;
+use crate::agents::held::{OpenBytes, TOO_MANY};
 use crate::agents::ids::is_global;
 use crate::agents::kit::calls::Call;
 use crate::agents::kit::facts::set;
@@ -30,6 +31,7 @@ pub(super) struct History<'h, 'o, 's> {
     parent: Option<String>,
     /// Calls without a result so far.
     open: Waiting<Call>,
+    open_bytes: OpenBytes,
     /// Thinking that comes before its reply.
     thought: Option<String>,
     /// Model that the surroundings last named; before that, the index's.
@@ -63,7 +65,8 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         let item = companion.and_then(|companion| companion.item.as_ref());
         let children = item.map(|item| item.children.as_slice()).unwrap_or_default().iter();
         let model = companion.and_then(|companion| companion.indexed.clone());
-        Self { rows, form, next: 0, parent: None, open: Waiting::default(), thought: None, model, children }
+        let (open, open_bytes) = (Waiting::default(), OpenBytes::default());
+        Self { rows, form, next: 0, parent: None, open, open_bytes, thought: None, model, children }
     }
 
     /// Takes a message.
@@ -280,13 +283,20 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
             bill.push(self.rows, seq)?;
         }
         let reply = Call { response_id: response, started_at: at, is_copy, ..Call::default() };
-        self.open_calls(message, elements, place, &id, &reply);
+        self.open_calls(message, elements, place, &id, &reply)?;
         self.parent = Some(id);
         Ok(())
     }
 
     /// Keeps the calls of a reply until their results come. `reply` is a call with the values that all of them share.
-    fn open_calls(&mut self, message: &Message<'_>, elements: Vec<Element>, place: Place, id: &str, reply: &Call) {
+    fn open_calls(
+        &mut self,
+        message: &Message<'_>,
+        elements: Vec<Element>,
+        place: Place,
+        id: &str,
+        reply: &Call,
+    ) -> Result<(), Reject> {
         let blocks = message.content.0.iter().filter(|block| block.kind.is("tool_use"));
         let calls = blocks.map(|block| {
             let name = block.name.get().unwrap_or("unknown");
@@ -307,8 +317,19 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
                 self.yields_to(Kind::ToolCall, &call.id, place);
             }
             // Results of calls that have an id may also come as texts that name the tool alone.
+            let bytes = call.bytes();
             self.open.push([&format!("id {own_id}"), &format!("name {name}")], call);
+            if self.open_bytes.exceed(bytes, self.open.values().map(Call::bytes)) {
+                self.rows.out.problem(self.next.cast_unsigned(), TOO_MANY);
+                self.end_open_calls()?;
+            }
         }
+        Ok(())
+    }
+
+    /// Ends the calls that got no result.
+    fn end_open_calls(&mut self) -> Result<(), Reject> {
+        self.open.drain().try_for_each(|call| self.end(call, None, false, None))
     }
 
     /// Returns the calls within the text of a reply, if it has no others.
@@ -418,9 +439,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
 
     /// Ends the open calls and emits the remaining rows.
     pub(super) fn finish(mut self) -> Result<(), Reject> {
-        for call in self.open.drain() {
-            self.end(call, None, false, None)?;
-        }
+        self.end_open_calls()?;
         match self.form {
             Form::Task(Some(billing)) => billing.finish(self.rows, self.model.as_deref()),
             Form::Task(None) | Form::Session(_) => Ok(()),

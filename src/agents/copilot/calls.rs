@@ -4,6 +4,7 @@ use super::AGENT;
 use super::record::{Arguments, ToolComplete, ToolRequest, ToolStart};
 use super::tools::{self, category};
 use super::transcript::{Spot, Transcript};
+use crate::agents::held::{OpenBytes, TOO_MANY, bytes_of};
 use crate::agents::ids;
 use crate::extract::{KeyMap, KeySet, Kind, LineCounts, Reject, key};
 use crate::source::records::{Raw, Text};
@@ -42,6 +43,7 @@ struct PendingCall {
 #[derive(Default)]
 pub(super) struct Calls {
     open: KeyMap<PendingCall>,
+    bytes: OpenBytes,
     answered: KeySet,
     /// Own ids of calls that events name by other ids.
     ids: KeyMap<String>,
@@ -137,6 +139,10 @@ impl PendingCall {
         }
     }
 
+    fn bytes(&self) -> usize {
+        bytes_of(&[&self.input, &self.command])
+    }
+
     /// Returns the time from start to end without the wait for permission. A subagent's recorded duration takes
     /// precedence. Milliseconds.
     fn duration_until(&self, ended: Option<i64>) -> Option<i64> {
@@ -162,16 +168,27 @@ impl Transcript<'_, '_> {
         request: &ToolRequest<'_>,
         message_id: &str,
         response: &str,
-    ) {
-        let Some(id) = request.call.get() else { return };
+    ) -> Result<(), Reject> {
+        let Some(id) = request.call.get() else { return Ok(()) };
         if self.calls.open.contains_key(&call_key(id)) {
-            return;
+            return Ok(());
         }
         let mut call = self.new_call(thread, spot, id);
         call.message_id = Some(message_id.to_owned());
         call.response_id = Some(response.to_owned());
         call.describe(&request.name, &request.arguments, &request.server);
+        self.open_call(spot, id, call)
+    }
+
+    fn open_call(&mut self, spot: &Spot<'_>, id: &str, call: PendingCall) -> Result<(), Reject> {
+        let bytes = call.bytes();
         self.calls.open.insert(call_key(id), call);
+        if self.calls.bytes.exceed(bytes, self.calls.open.values().map(PendingCall::bytes)) {
+            self.out.problem(spot.line.cast_unsigned(), TOO_MANY);
+            self.calls.answered.extend(self.calls.open.keys());
+            self.push_open_calls()?;
+        }
+        Ok(())
     }
 
     fn new_call(&mut self, thread: usize, spot: &Spot<'_>, id: &str) -> PendingCall {
@@ -197,19 +214,20 @@ impl Transcript<'_, '_> {
         }
     }
 
-    pub(super) fn take_tool_start(&mut self, spot: &Spot<'_>, start: &ToolStart<'_>) {
+    pub(super) fn take_tool_start(&mut self, spot: &Spot<'_>, start: &ToolStart<'_>) -> Result<(), Reject> {
         self.count_unknown(spot, &start.unknown);
         let id = start.call.get().unwrap_or(spot.id);
-        if !self.calls.open.contains_key(&call_key(id)) {
-            let thread = self.thread_of(spot.agent, start.parent_call.get());
-            let call = self.new_call(thread, spot, id);
-            self.calls.open.insert(call_key(id), call);
-        }
+        let mut call = match self.calls.open.remove(&call_key(id)) {
+            Some(call) => call,
+            None => {
+                let thread = self.thread_of(spot.agent, start.parent_call.get());
+                self.new_call(thread, spot, id)
+            }
+        };
         self.has_conversation |= spot.kind == "tool.user_requested";
-        if let Some(call) = self.calls.get_mut(id) {
-            call.describe(&start.name, &start.arguments, &start.server);
-            call.started_at = spot.timestamp;
-        }
+        call.describe(&start.name, &start.arguments, &start.server);
+        call.started_at = spot.timestamp;
+        self.open_call(spot, id, call)
     }
 
     pub(super) fn take_tool_complete(&mut self, spot: &Spot<'_>, complete: &ToolComplete<'_>) -> Result<(), Reject> {

@@ -3,6 +3,7 @@
 use super::call::Call;
 use super::record::{AssistantMessage, Compaction, Notice, Permission, UserMessage};
 use super::transcript::{Spot, Transcript};
+use crate::agents::held::MOST_IN_REPLY;
 use crate::extract::{Kind, Reject, error_type, key};
 use crate::tables::{MessageKind, MessageRow, Role};
 
@@ -18,6 +19,13 @@ pub(super) struct Reply {
     thinking: String,
     model: Option<String>,
     line: i64,
+}
+
+impl Reply {
+    /// True if the next chunk begins another message.
+    fn is_full(&self) -> bool {
+        self.text.len() + self.thinking.len() > MOST_IN_REPLY
+    }
 }
 
 /// A permission that was asked for.
@@ -68,7 +76,7 @@ impl Transcript<'_, '_> {
         let thread = self.thread_of(spot.agent, message.parent_call.get());
         let response = message.api_call.get().or(message.request.get()).or(message.message.get()).unwrap_or(spot.id);
         let is_open = self.threads.get(thread).and_then(|thread| thread.reply.as_ref());
-        if is_open.is_some_and(|reply| reply.response == response) {
+        if is_open.is_some_and(|reply| reply.response == response && !reply.is_full()) {
             // A fork may begin with this chunk.
             self.turn_to(thread);
             self.out.claim(key(super::AGENT, Kind::Message, spot.id), false);
@@ -84,7 +92,7 @@ impl Transcript<'_, '_> {
         let (message_id, seq, turn, model) = (reply.id.clone(), reply.seq, reply.turn, reply.model.clone());
         let settings = state.settings.clone();
         for request in message.requests.0.iter().filter_map(|request| request.0.as_ref()) {
-            self.open_requested(thread, spot, request, &message_id, response);
+            self.open_requested(thread, spot, request, &message_id, response)?;
         }
         let (timestamp, line, is_named) = (spot.timestamp, spot.line, message.api_call.get().is_some());
         let request = message.request.owned();

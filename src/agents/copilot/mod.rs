@@ -43,6 +43,7 @@ static ABOUT: About = About {
     records: Records::EXACT,
     parser_version: 11,
     marks: &[("/type", Some("session.start"))],
+    streams: &["transcript"],
     began: &["startTime", "timestamp"],
     ..About::NEW
 };

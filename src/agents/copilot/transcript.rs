@@ -194,10 +194,9 @@ impl<'o, 'a> Transcript<'o, 'a> {
             "assistant.message" => {
                 with::<AssistantMessage<'static>>(data, |message| self.take_assistant(spot, message))
             }
-            "tool.execution_start" | "tool.user_requested" => with::<ToolStart<'static>>(data, |start| {
-                self.take_tool_start(spot, start);
-                Ok(())
-            }),
+            "tool.execution_start" | "tool.user_requested" => {
+                with::<ToolStart<'static>>(data, |start| self.take_tool_start(spot, start))
+            }
             "tool.execution_complete" => {
                 with::<ToolComplete<'static>>(data, |complete| self.take_tool_complete(spot, complete))
             }

@@ -8,6 +8,7 @@ use super::prompt::Prompt;
 use super::rows::Rows;
 use super::tools;
 use super::transcript::{facts, rows};
+use crate::agents::held::MOST_IN_REPLY;
 use crate::agents::kit;
 use crate::agents::kit::calls::Outcome;
 use crate::agents::kit::texts::add_line;
@@ -52,6 +53,8 @@ struct Part {
     open: Waiting<usize>,
     goes_to: GoesTo,
     is_blank: bool,
+    /// Bytes of its lines, and of its calls in memory.
+    bytes: usize,
 }
 
 /// A call of a part.
@@ -81,17 +84,12 @@ impl Reader<'_, '_> {
     fn take(&mut self, line: &str, number: u64) -> Result<(), Reject> {
         if SIDES.contains(&line) {
             self.flush()?;
-            self.part = Some(Part {
-                is_users: line == "user:",
-                line: number,
-                text: String::new(),
-                thinking: String::new(),
-                calls: Vec::new(),
-                open: Waiting::default(),
-                goes_to: GoesTo::Text,
-                is_blank: true,
-            });
+            self.part = Some(Part::new(line == "user:", number));
             return Ok(());
+        }
+        if let Some(is_users) = self.part.as_ref().filter(|part| part.bytes > MOST_IN_REPLY).map(|part| part.is_users) {
+            self.flush()?;
+            self.part = Some(Part::new(is_users, number));
         }
         if let Some(part) = &mut self.part {
             part.take(line, number);
@@ -137,7 +135,25 @@ impl Reader<'_, '_> {
 }
 
 impl Part {
+    /// Bytes of a call in memory without its texts.
+    const CALL: usize = 512;
+
+    fn new(is_users: bool, line: u64) -> Self {
+        Self {
+            is_users,
+            line,
+            text: String::new(),
+            thinking: String::new(),
+            calls: Vec::new(),
+            open: Waiting::default(),
+            goes_to: GoesTo::Text,
+            is_blank: true,
+            bytes: 0,
+        }
+    }
+
     fn take(&mut self, line: &str, number: u64) {
+        self.bytes += line.len() + 1;
         self.is_blank &= line.trim().is_empty();
         if self.is_users {
             add_line(&mut self.text, line);
@@ -146,6 +162,7 @@ impl Part {
             add_line(&mut self.thinking, thought.trim());
         } else if let Some(name) = line.strip_prefix("[Tool call] ") {
             self.goes_to = GoesTo::Call;
+            self.bytes += Self::CALL;
             let name = name.trim().to_owned();
             let (arguments, output) = (Map::new(), String::new());
             self.open.push([&name], self.calls.len());

@@ -22,7 +22,7 @@ use crate::tables::{MessageKind, MessageRow, Role, UsageGrain, UsageRow};
 
 /// Reads a capture into the sink.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
-    let mut capture = Capture { out, session_id: None, unnamed: source.stem(), sessions: BTreeMap::new() };
+    let mut capture = Capture { out, session_id: None, main: None, unnamed: source.stem(), sessions: BTreeMap::new() };
     capture.read_all(&mut source.lines()?)?;
     capture.finish()
 }
@@ -31,6 +31,8 @@ struct Capture<'o, 'a, 's> {
     out: &'o mut Sink<'a>,
     /// The session that was last named.
     session_id: Option<String>,
+    /// The first session, which is the only one as a rule.
+    main: Option<String>,
     /// Name of the session of lines before any is named.
     unnamed: &'s str,
     sessions: BTreeMap<String, Session>,
@@ -68,7 +70,7 @@ impl<'a> RecordReader<'a> for Capture<'_, 'a, '_> {
             self.session_id = Some(session.to_owned());
         }
         let id = self.session_id.as_deref().unwrap_or(self.unnamed);
-        self.out.turn_to(id);
+        self.out.turn_to(if self.main.get_or_insert_with(|| id.to_owned()) == id { "" } else { id });
         if !self.sessions.contains_key(id) {
             let facts = Facts { session_id: id.to_owned(), ..Facts::default() };
             let thread = Thread::new(facts).with(Parents::Rows);
@@ -85,7 +87,7 @@ impl<'a> RecordReader<'a> for Capture<'_, 'a, '_> {
 impl Capture<'_, '_, '_> {
     fn finish(self) -> Result<(), Reject> {
         for (id, session) in self.sessions {
-            self.out.turn_to(&id);
+            self.out.turn_to(if self.main.as_ref() == Some(&id) { "" } else { &id });
             session.thread.calls.push_pending(&id, self.out)?;
             self.out.end_session(session.thread.facts)?;
         }

@@ -45,7 +45,7 @@ static ABOUT: About = About {
     records: Records { tokens: Grain::Session, cost: Grain::Absent, durations: Grain::Session, ..Records::EXACT },
     parser_version: 10,
     marks: &[("/type", Some("session_start"))],
-    streams: &[SESSION, SIDE_QUESTION],
+    streams: &[SESSION, SIDE_QUESTION, CAPTURE],
     began: &["timestamp"],
     ..About::NEW
 };

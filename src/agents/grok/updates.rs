@@ -7,6 +7,7 @@ use super::items::{Items, Known};
 use super::record::{Content, Line, Meta, Summary, Update, Wrapped};
 use super::turns::Turns;
 use super::{HISTORY, facts_of, log_key, tools};
+use crate::agents::held::MOST_IN_REPLY;
 use crate::agents::ids::qualified;
 use crate::agents::kit::calls::{Call, Outcome};
 use crate::agents::kit::texts::{join, string_of};
@@ -140,7 +141,9 @@ impl Log<'_, '_> {
     /// Takes a piece of a message.
     fn hear(&mut self, is_users: bool, update: &Update<'_>, meta: &Meta<'_>, at: &Position<'_>) -> Result<(), Reject> {
         let prompt = meta.prompt.get();
-        if self.said.is_users != is_users || prompt.is_some_and(|prompt| self.said.prompt.as_deref() != Some(prompt)) {
+        let is_full = self.said.text.len() + self.said.thinking.len() > MOST_IN_REPLY;
+        let is_other = prompt.is_some_and(|prompt| self.said.prompt.as_deref() != Some(prompt));
+        if self.said.is_users != is_users || is_other || is_full {
             self.flush()?;
             self.said.is_users = is_users;
         }

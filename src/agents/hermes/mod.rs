@@ -41,6 +41,7 @@ static ABOUT: About = About {
     records: Records { tokens: Grain::Session, cost: Grain::Session, durations: Grain::Absent, ..Records::EXACT },
     sectioned: &[STORE],
     has_totals: true,
+    streams: &[TRANSCRIPT],
     ..About::NEW
 };
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::agents::open_calls::{OpenBytes, bytes_of};
+use crate::agents::held::{OpenBytes, bytes_of};
 use crate::extract::{EditedLines, KeyMap, Kind, Reject, Sink, key};
 use crate::tables::{Category, Status, ToolCallRow};
 
@@ -89,7 +89,8 @@ impl Call {
         out.tool_call(row, self.is_copy)
     }
 
-    fn bytes(&self) -> usize {
+    /// The memory that it takes until its result comes.
+    pub(in crate::agents) fn bytes(&self) -> usize {
         bytes_of(&[&self.input, &self.command])
     }
 

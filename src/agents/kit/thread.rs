@@ -2,8 +2,8 @@
 
 use super::calls::{Call, Calls, Outcome};
 use super::facts::keep_earlier;
+use crate::agents::held::TOO_MANY;
 use crate::agents::ids::Prints;
-use crate::agents::open_calls::TOO_MANY;
 use crate::agents::tree::Tree;
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key, session_key};
 use crate::tables::{MessageKind, MessageRow, Role, UsageRow};

@@ -43,6 +43,7 @@ static ABOUT: About = About {
     rests_on: RestsOn::Sessions,
     records: Records { cost: Grain::Absent, ..Records::EXACT },
     has_totals: true,
+    streams: &[MESSAGES],
     ..About::NEW
 };
 

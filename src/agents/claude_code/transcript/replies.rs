@@ -5,7 +5,7 @@ use super::super::pending::Reply;
 use super::super::record::{Block, Line, Message};
 use super::super::tree::Id;
 use super::{Spot, Transcript};
-use crate::agents::open_calls::TOO_MANY;
+use crate::agents::held::TOO_MANY;
 use crate::extract::Reject;
 use crate::tables::MessageRow;
 

@@ -6,13 +6,11 @@ use std::rc::Rc;
 use super::super::content::{Content, append};
 use super::super::record::Item;
 use super::{Rollout, Spot, blank};
+use crate::agents::held::MOST_IN_REPLY;
 use crate::extract::Reject;
 use crate::source::records::Raw;
 use crate::tables::{MessageKind, MessageRow, Role};
 
-/// Most bytes of texts and calls that a reply holds until it ends. Further items begin another message, so that memory
-/// does not grow with the file. Real replies stay far below.
-const MOST_HELD: usize = 16 << 20;
 /// Bytes that a call takes apart from its texts; more than it does, because a reply looks through its calls.
 const CALL_BYTES: usize = 4096;
 
@@ -122,7 +120,9 @@ impl Rollout<'_, '_> {
     ) -> Result<&mut Reply, Reject> {
         self.answer_user()?;
         let is_over = |reply: &Reply| {
-            reply.is_counted || reply.is_answered && (speaks || reply.response_id.is_some()) || reply.held > MOST_HELD
+            reply.is_counted
+                || reply.is_answered && (speaks || reply.response_id.is_some())
+                || reply.held > MOST_IN_REPLY
         };
         if self.reply.as_ref().is_some_and(is_over) {
             self.close_reply()?;

@@ -1,4 +1,8 @@
-//! A bound on the calls that wait for their results. Real sources have few; in a damaged one, no call may get its result.
+//! Bounds on what is held until a later record ends it: calls without their results, and replies that more records may
+//! continue. Real sources stay far below. In a damaged one, no call may get its result and no reply may end.
+
+/// Bytes of texts and calls after which a reply ends, and further records begin another message.
+pub(super) const MOST_IN_REPLY: usize = 16 << 20;
 
 /// The problem of a source with too many of them.
 pub(super) const TOO_MANY: &str = "too many calls wait for their results; they are stored without results";
