@@ -219,6 +219,23 @@ fn it_does_not_grow_with_calls_without_results() {
     }
 }
 
+/// Typed prompts are held, up to a bound; those after it are a problem of the source, which names the line.
+#[test]
+fn it_is_bounded_for_typed_prompts() {
+    let bench = Bench::new();
+    let line = |number: usize| {
+        let text = command(number).repeat(20);
+        json!({"display": text, "timestamp": 1_760_000_000_000 + number, "project": "/home/kim/shop", "sessionId": "open"})
+    };
+    let text: String = (0..3_000).map(|number| line(number).to_string() + "\n").collect();
+    write(&bench, ".claude/history.jsonl", &text);
+    let peak = peak_memory(&bench);
+    println!("{} MB of 200 MB", peak / 1000);
+    assert_eq!(bench.sql("select count(*) from messages"), ["1434"]);
+    assert_eq!(bench.sql("select state, first_bad_line from sources"), ["partial,1435"]);
+    assert!(peak < 400_000, "{peak} kB");
+}
+
 fn write(bench: &Bench, path: &str, text: &str) {
     let file = bench.home().join(path);
     fs::create_dir_all(file.parent().unwrap()).unwrap();
