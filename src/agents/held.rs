@@ -4,7 +4,7 @@
 /// Bytes of texts and calls after which a reply ends, and further records begin another message.
 pub(super) const MOST_IN_REPLY: usize = 16 << 20;
 
-/// The problem of a source with too many of them.
+/// The problem of a source with too many open calls.
 pub(super) const TOO_MANY: &str = "too many calls wait for their results; they are stored without results";
 
 /// Bytes of the calls that wait.

@@ -2,8 +2,8 @@
 //!
 //! A fork copies messages under new ids, but with their original times, which are before the fork itself began. So every
 //! message also has a key made of its time, and once it is finished, of its cost, so that no other message of the same
-//! time is taken for it. A copy is superseded by the message with the same key, and by other copies. If the program says
-//! which session was copied, the copy is also superseded by that session's records.
+//! time is taken for it. A copy is superseded by the message with the same key, and by other copies. If the program names
+//! the original session, its records supersede the copy too.
 
 use std::borrow::Cow;
 
