@@ -351,6 +351,28 @@ fn the_files_of_subagents_replace_what_progress_lines_said_of_them() {
     assert_eq!(lake.usage(), full, "read again");
 }
 
+/// Without a log, the history of a session of Grok Build is read. Both name the same calls.
+#[test]
+fn a_log_of_grok_that_comes_late_or_comes_back_has_all_rows() {
+    let home = Home::of(Case::of("grok").iter().find(|case| case.name == "worked-example").unwrap());
+    let sessions = home.path().join(".grok/sessions/%2Fhome%2Fana%2Fweb");
+    let (log, aside) = (sessions.join("019f-a/updates.jsonl"), home.beside("aside"));
+    let expected = Built::full(&home).rows().without_runs();
+    for name in ["the log comes", "the log comes back"] {
+        let lake = Built::new(&home, name);
+        if name == "the log comes back" {
+            lake.run();
+        }
+        std::fs::rename(&log, &aside).unwrap();
+        lake.run();
+        std::fs::rename(&aside, &log).unwrap();
+        lake.run();
+        for table in ["messages", "tool_calls", "usage"] {
+            assert_eq!(lake.rows().without_runs().table(table), expected.table(table), "{name}: {table}");
+        }
+    }
+}
+
 /// Mistral Vibe keeps the answers of two turns, and the sum over the session: what answers do not count has a row. They are
 /// counted once, also after the program dropped them.
 #[test]

@@ -4,7 +4,6 @@ use super::items::{arguments_of, name_of, text_of};
 use super::record::{Item, Summary};
 use super::updates::query;
 use super::{facts_of, log_key, tools};
-use crate::agents::ids::qualified;
 use crate::agents::kit::calls::{Call, Outcome};
 use crate::agents::kit::texts::join;
 use crate::agents::kit::thread::{Position, Thread, blank};
@@ -95,7 +94,8 @@ impl Chat<'_, '_> {
     fn open(&mut self, item: &Item<'_>, at: &Position<'_>) -> Result<(), Reject> {
         for used in item.calls.0.iter().filter_map(|used| used.0.as_ref()) {
             let Some(name) = used.id.get() else { continue };
-            let id = qualified(self.thread.id(), name).into_owned();
+            // Not the log's id: a record that yields is no record of the log.
+            let id = format!("{}:{name}", at.id);
             if !self.thread.is_new(Kind::ToolCall, &id) {
                 continue;
             }

@@ -28,6 +28,7 @@ static ABOUT: About = About {
     versions: "up to 2026-08, by its source",
     rests_on: RestsOn::Source,
     records: Records::EXACT,
+    parser_version: 2,
     marks: &[("/params/update/sessionUpdate", None)],
     streams: &[UPDATES, CHAT],
     began: &["timestamp"],
