@@ -10,7 +10,7 @@ use super::open_regular;
 
 /// Length of the hashed end of each file. If a program rewrites a file without some lines, this position has other
 /// bytes. Bytes.
-const END: u64 = 64 << 10;
+const END: u64 = 8 << 10;
 /// Length of the hashed beginning of each file. Bytes.
 const START: u64 = 4 << 10;
 
