@@ -30,6 +30,9 @@ impl Closing {
     fn add(&mut self, line: &str) {
         let line =
             ["[INFO] ", "[ERROR] ", "[WARNING] "].iter().find_map(|mark| line.strip_prefix(mark)).unwrap_or(line);
+        if !line.starts_with(begins_what_counts) {
+            return;
+        }
         let (first, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         if line.starts_with("Finished `test`")
             || line.starts_with("Finished test")
@@ -131,6 +134,11 @@ impl Closing {
             self.set(counts);
         }
     }
+}
+
+/// True for the first character of the lines that `add` knows. Most lines of an output begin with another.
+fn begins_what_counts(first: char) -> bool {
+    matches!(first, '0'..='9' | '#' | '-' | '=' | 'E' | 'F' | 'O' | 'P' | 'R' | 'S' | 'T' | 'o' | 't' | 'ℹ')
 }
 
 /// True for `2 failed, 40 passed in 1.2s`.

@@ -2,6 +2,10 @@
 //!
 //! The runner's last lines decide, because the exit code of a command that is piped is not the runner's.
 
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
+
 use super::closing::Closing;
 use super::shell::{self, Joint, Program, unquoted};
 use crate::tables::{Status, TestOutcome, ToolCallRow};
@@ -29,8 +33,9 @@ const NO_RUN: [&str; 11] = [
     "-V",
     "-list",
 ];
-/// Words of which every runner's command contains one.
-const HINTS: [&str; 8] = ["test", "jest", "mocha", "tox", "nox", "spec", "phpunit", "bats"];
+/// Finds the words of which every runner's command contains one.
+static HINTS: LazyLock<Option<AhoCorasick>> =
+    LazyLock::new(|| AhoCorasick::new(["test", "jest", "mocha", "tox", "nox", "spec", "phpunit", "bats"]).ok());
 
 /// Programs whose tasks are named by any argument.
 const TASK_RUNNERS: [&str; 14] = [
@@ -52,7 +57,8 @@ const TASK_RUNNERS: [&str; 14] = [
 
 /// Returns how the tests of a call ended, if it runs any. The row is as recorded, not redacted.
 pub(super) fn test_run(row: &ToolCallRow<'_>) -> Option<TestRun> {
-    let command = row.command.filter(|command| HINTS.iter().any(|hint| command.contains(hint)))?;
+    let hints = HINTS.as_ref()?;
+    let command = row.command.filter(|command| hints.is_match(*command))?;
     if matches!(row.status, Status::Rejected | Status::Pending) || row.is_denied == Some(true) {
         return None;
     }
