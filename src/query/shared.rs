@@ -18,7 +18,7 @@ use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::TryStreamExt;
 
 use super::cores;
-use crate::tables::blank_column;
+use crate::tables::{blank_column, bytes_of};
 
 /// Most memory for shared rows of one query. If they are larger, each use computes its own. Bytes.
 const LIMIT: usize = 256 << 20;
@@ -154,7 +154,7 @@ impl Table {
         let schema = self.part.schema().inner();
         let mut number = 0;
         while let Some(batch) = rows.try_next().await? {
-            let size = batch.get_array_memory_size();
+            let size = bytes_of(&batch)?;
             *left = left.checked_sub(size).ok_or_else(|| DataFusionError::ResourcesExhausted(self.name.clone()))?;
             let place = self.rows.batches.get(number % self.rows.batches.len());
             number += 1;
@@ -332,6 +332,16 @@ mod tests {
         | 2 | 2 |
         +---+---+
         ");
+    }
+
+    /// A subquery that reads another one returns slices of its arrays.
+    #[tokio::test]
+    async fn memory_that_batches_share_counts_once() {
+        let sql = "with r as (select value, random() as x, count(*) over () as n from generate_series(1, 100000)), \
+                   s as (select value, x from r where n > 1) \
+                   select (select count(*) from s a join s b on a.value = b.value where a.x = b.x) as n from r limit 1";
+        let answer = answer(sql, 8 << 20).await;
+        assert!(answer.contains("100000"), "{answer}");
     }
 
     #[tokio::test]
