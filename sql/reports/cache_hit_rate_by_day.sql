@@ -17,7 +17,7 @@
 -- total: sum of responses, all_input_tokens, cache_read_tokens, cache_write_tokens
 with counted as (
   select
-    cast(date_trunc('day', coalesce(u.timestamp, s.started_at)) as date) as day,
+    cast(coalesce(u.timestamp, s.started_at) as date) as day,
     u.grain,
     coalesce(u.input_tokens, 0) as input_tokens,
     u.cache_read_tokens,

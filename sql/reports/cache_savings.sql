@@ -26,7 +26,7 @@
 -- total: sum of saved_usd, cost_usd, uncached_usd, responses, cache_read_tokens, cache_write_tokens
 with billed as (
   select
-    cast(date_trunc('day', coalesce(u.timestamp, s.started_at)) as date) as day,
+    cast(coalesce(u.timestamp, s.started_at) as date) as day,
     u.agent, u.grain, u.cost_usd, u.cache_read_tokens,
     coalesce(u.cache_write_5m_tokens, 0) + coalesce(u.cache_write_1h_tokens, 0) as cache_write_tokens,
     coalesce(

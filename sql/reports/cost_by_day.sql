@@ -19,7 +19,7 @@
 -- total: totals, sessions = billed_sessions
 with by_day as (
   select
-    cast(date_trunc('day', coalesce(u.timestamp, s.started_at)) as date) as day,
+    cast(coalesce(u.timestamp, s.started_at) as date) as day,
     -- Whole nano-dollars add up to the same sum in any order.
     sum(round(u.cost_usd * 1e9)) / 1e9 as cost_usd,
     count(*) filter (where u.cost_usd is null) as unpriced_responses,
@@ -35,7 +35,7 @@ with by_day as (
     and ($until is null or u.timestamp < $until or (u.timestamp is null and s.started_at < $until))
     and ($project is null or s.project = $project)
     and ($agent is null or u.agent = $agent)
-  group by cast(date_trunc('day', coalesce(u.timestamp, s.started_at)) as date)
+  group by cast(coalesce(u.timestamp, s.started_at) as date)
 )
 select *
 from by_day

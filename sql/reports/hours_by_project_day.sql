@@ -69,7 +69,7 @@ followed as (
 timed as (
   select
     f.number, f.is_subagent, f.is_prompt,
-    cast(date_trunc('day', f.before) as date) as day,
+    cast(f.before as date) as day,
     extract(epoch from f.before) as began,
     extract(epoch from f.moment) as ended,
     extract(epoch from f.next_prompt) as next_prompt
