@@ -34,6 +34,7 @@ use url::Url;
 
 #[cfg(feature = "ballista")]
 use super::cluster::Cluster;
+use super::dependencies::without_dependencies;
 use super::footer_folder::FooterFolder;
 use super::footers::{self, Footers};
 use super::lake_format::LakeFormat;
@@ -108,10 +109,11 @@ impl<'a> Context<'a> {
             .with_file_metadata_cache(Some(Arc::new(Footers::new(folder, Arc::clone(&seen)))));
         let runtime = RuntimeEnvBuilder::new().with_memory_pool(memory).with_cache_manager(caches).build_arc()?;
         runtime.register_object_store(&store_url(scope.lake)?, Arc::new(files));
-        let mut session = SessionContext::new_with_config_rt(config, runtime);
+        let mut state = without_dependencies(SessionContext::new_with_config_rt(config, runtime).state());
         if !is_far {
-            session = SessionContext::new_with_state(with_worthwhile_filters(session.state()));
+            state = with_worthwhile_filters(state);
         }
+        let session = SessionContext::new_with_state(state);
         bounded::register(&session);
         let context = Self {
             scope,

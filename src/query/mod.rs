@@ -7,6 +7,7 @@ pub mod canned;
 #[cfg(feature = "ballista")]
 mod cluster;
 mod context;
+mod dependencies;
 pub mod duckdb;
 pub mod findings;
 mod footer_folder;
