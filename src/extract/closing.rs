@@ -30,7 +30,7 @@ impl Closing {
     fn add(&mut self, line: &str) {
         let line =
             ["[INFO] ", "[ERROR] ", "[WARNING] "].iter().find_map(|mark| line.strip_prefix(mark)).unwrap_or(line);
-        if !line.starts_with(begins_what_counts) {
+        if !line.starts_with(may_begin) {
             return;
         }
         let (first, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -136,9 +136,9 @@ impl Closing {
     }
 }
 
-/// True for the first character of the lines that `add` knows. Most lines of an output begin with another.
-fn begins_what_counts(first: char) -> bool {
-    matches!(first, '0'..='9' | '#' | '-' | '=' | 'E' | 'F' | 'O' | 'P' | 'R' | 'S' | 'T' | 'o' | 't' | 'ℹ')
+/// True for the first character of a line that may count. Most lines of an output begin with another one.
+fn may_begin(first: char) -> bool {
+    matches!(first, '0'..='9' | ' ' | '#' | '-' | '=' | 'E' | 'F' | 'O' | 'P' | 'R' | 'S' | 'T' | 'o' | 't' | 'ℹ')
 }
 
 /// True for `2 failed, 40 passed in 1.2s`.

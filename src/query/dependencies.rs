@@ -1,6 +1,6 @@
-//! Keeps functional dependencies out of plans: what the engine derives from them can be wrong. A `group by` over a join
-//! takes a key of one side for a key of the groups (`DataFusion` 55.2), and then a later `group by` or `distinct` loses
-//! columns, and with them rows.
+//! Keeps functional dependencies out of plans, because the engine derives false ones. For a `group by` over a join, it
+//! takes a key of one side for a key of the groups (`DataFusion` 55.2). Then a later `group by`, `distinct` or `order by`
+//! loses columns, and answers are wrong.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use datafusion::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 use datafusion::sql::sqlparser::ast::TableFactor;
 
 /// Rules of the optimizer that use dependencies.
-const USERS: [&str; 4] =
+const DEPENDENT: [&str; 4] =
     ["eliminate_join", "replace_distinct_aggregate", "eliminate_duplicated_expr", "optimize_projections"];
 
 thread_local! {
@@ -27,7 +27,7 @@ thread_local! {
 pub(super) fn without_dependencies(state: SessionState) -> SessionState {
     let mut rules: Vec<Arc<dyn OptimizerRule + Send + Sync>> = Vec::new();
     for rule in state.optimizers() {
-        if USERS.contains(&rule.name()) {
+        if DEPENDENT.contains(&rule.name()) {
             rules.push(Arc::new(Forget));
         }
         rules.push(Arc::clone(rule));
@@ -136,8 +136,8 @@ mod tests {
     #[test]
     fn the_rules_that_use_dependencies_are_known() {
         let state = SessionContext::new().state();
-        for user in USERS {
-            assert!(state.optimizers().iter().any(|rule| rule.name() == user), "{user}");
+        for name in DEPENDENT {
+            assert!(state.optimizers().iter().any(|rule| rule.name() == name), "{name}");
         }
     }
 }

@@ -94,7 +94,7 @@ impl Chat<'_, '_> {
     fn open(&mut self, item: &Item<'_>, at: &Position<'_>) -> Result<(), Reject> {
         for used in item.calls.0.iter().filter_map(|used| used.0.as_ref()) {
             let Some(name) = used.id.get() else { continue };
-            // Not the log's id: a record that yields is no record of the log.
+            // The log has its own record of the call, to which this one yields.
             let id = format!("{}:{name}", at.id);
             if !self.thread.is_new(Kind::ToolCall, &id) {
                 continue;
