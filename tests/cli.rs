@@ -258,6 +258,7 @@ fn words_of_example(line: &str) -> Option<Vec<String>> {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "each case is whole")]
 fn wrong_usage_is_two_lines_and_exit_2() {
     insta::assert_snapshot!(run(&["etl", "--ful"]), @r#"
 exit 2

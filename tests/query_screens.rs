@@ -310,6 +310,7 @@ fn costs_by_day() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "each screen is whole")]
 fn costs_by_project_model_and_session() {
     insta::assert_snapshot!(screen(80, "query cost_by_project"), @r"
     Cost by project, all time

@@ -1,10 +1,10 @@
 //! The files that a session reads and edits: sequences of spans of the code pool, so that a file that is read, edited
 //! and shown again repeats its text with small changes.
 
+use super::identity::Identity;
 use super::json::Put;
 use super::rng::Rng;
 use super::text::{EXTENSIONS, Pool, Pools, Span};
-use super::thread::Identity;
 
 pub struct Doc {
     /// Absolute and relative, escaped for JSON.

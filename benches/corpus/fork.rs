@@ -4,10 +4,12 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
+use super::era::Era;
+use super::identity::Identity;
 use super::json::{Put, parse_time};
 use super::rng::Rng;
 use super::text::Pools;
-use super::thread::{Era, Identity, Thread, uuid_text};
+use super::thread::{Thread, uuid_text};
 
 /// The end of a session, from which another goes on.
 pub struct Ending {

@@ -2,9 +2,10 @@
 
 use std::io;
 
+use super::era::Era;
 use super::json::Put;
 use super::text::Span;
-use super::thread::{Era, Message, Thread};
+use super::thread::{Message, Thread};
 use super::tools::{Call, Tool};
 
 /// One answer of the model, which is written as one line per block.

@@ -17,7 +17,9 @@
 )]
 
 mod docs;
+mod era;
 mod fork;
+mod identity;
 mod json;
 mod lines;
 mod rng;
@@ -30,12 +32,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use era::Era;
 use fork::Ending;
+use identity::Identity;
 use json::{Put, days_of};
 use lines::Usage;
 use rng::Rng;
 use text::Pools;
-use thread::{Era, Identity, Project, Thread};
+use thread::{Project, Thread};
 
 /// The kind of content in a corpus.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,11 +4,13 @@ use std::fs;
 use std::io;
 
 use super::Summary;
+use super::era::Era;
+use super::identity::Identity;
 use super::json::Put;
 use super::lines::{Block, Response, Usage};
 use super::rng::Rng;
 use super::text::Span;
-use super::thread::{Era, Identity, Thread};
+use super::thread::Thread;
 use super::tools::{AgentEnd, Call, Tool};
 
 const CONTEXT_LIMIT: i64 = 160_000;

@@ -4,9 +4,10 @@ use std::cell::Cell;
 use std::io;
 
 use super::docs::{Doc, patch_line};
+use super::era::Era;
 use super::json::Put;
 use super::text::Span;
-use super::thread::{Era, Thread};
+use super::thread::Thread;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Tool {

@@ -17,7 +17,7 @@ use crate::query::canned;
 use crate::tables::{Severity, Vocabulary};
 pub use choices::{Color, Content, Redact};
 use choices::{Offered, agent_ids, agent_names, format_names, table_names};
-pub use keep::{Profile, Schedule, ScheduleAction, Status, Upload, Verify};
+pub use keep::{Profile, Schedule, ScheduleAction, Status, System, Upload, Verify};
 
 /// llrem shows what your coding agents did, what it cost, and what was wasted
 #[derive(Debug, Parser)]

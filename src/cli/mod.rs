@@ -27,6 +27,7 @@ mod show;
 mod sources;
 mod sql;
 mod status;
+mod time_of_day;
 mod upload;
 mod verify;
 mod versions;

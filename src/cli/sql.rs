@@ -4,22 +4,18 @@ use std::io::{IsTerminal, Read};
 use std::path::Path;
 
 use super::args::Sql;
-use super::output::{Format, Limit, Output};
 use super::runner::Runner;
 use super::settings::Settings;
 use super::{query, shell};
 use crate::query::Statement;
 use crate::{Error, Result};
 
-/// Hint below a table that does not show all rows.
-const REMEDY: &str = "`--limit off` shows all";
-
 /// Runs the command.
 pub(super) fn run(settings: &Settings, typed: &Sql) -> Result<()> {
     match text(typed)? {
         Some((sql, file)) => {
             let lake = settings.open_lake()?;
-            let output = output(settings, typed.limit)?;
+            let output = query::destination(settings, typed.limit)?;
             let statement = Statement { sql, parameters: Vec::new() };
             query::print(&mut Runner::start(settings, &lake)?, &statement, output).map_err(|error| in_file(file, error))
         }
@@ -61,9 +57,4 @@ fn read_file(path: &Path) -> Result<String> {
     let mut text = String::new();
     let read = std::fs::File::open(path).and_then(|mut file| file.read_to_string(&mut text));
     read.map(|_| text).map_err(Error::io("read", path))
-}
-
-/// Destination of the rows of a query.
-pub(super) fn output(settings: &Settings, limit: Option<Limit>) -> Result<Output> {
-    Ok(Output::new(&settings.output, Format::Csv)?.limited(settings.limit(limit)?, REMEDY))
 }

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use super::balance::{self, Balance};
-use super::group::{NewPart, Outcome, SessionOut};
+use super::balance::Balance;
+use super::group::{NewPart, Outcome, SessionOut, SessionSums};
 use super::plan::Plan;
 use super::read::Read;
-use super::{Run, Shared, projects, report, resolve, sessions};
+use super::{Run, Shared, ledger, projects, report, resolve, sessions};
 use crate::error::{Error, Result};
 use crate::lake::commit::Step;
 use crate::lake::layout::{Layout, PartName};
@@ -53,7 +53,7 @@ pub(super) fn write_sessions(shared: &mut Shared<'_>, outcomes: Vec<Outcome>) ->
     }
     reads.sort_by(|a, b| a.planned.name.cmp(&b.planned.name));
     reads.dedup_by(|a, b| a.planned.name == b.planned.name);
-    let ledger = balance::settled(shared, &parts)?;
+    let ledger = ledger::settled(shared, &parts)?;
     let project_paths = projects::tell(shared.manifest, &parts, &mut notes);
     let touched: HashSet<PartName> = parts.iter().map(|part| part.name.clone()).collect();
     parts.extend(parts_with_new_notes(shared, &notes, &touched));
@@ -121,7 +121,7 @@ fn parts_with_new_notes(shared: &Shared<'_>, notes: &sessions::AllNotes, touched
         claims: PathBuf::new(),
         claims_bytes: 0,
         sessions: part.sessions.iter().cloned().map(|entry| SessionOut { entry, is_new: false }).collect(),
-        sums: report::SessionSums::default(),
+        sums: SessionSums::default(),
         projects: BTreeSet::new(),
         unpriced: BTreeMap::new(),
         balance: Balance::default(),

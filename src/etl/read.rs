@@ -211,7 +211,7 @@ fn extract_unchanged<'c>(
         RunCache::watch();
         let mut sink = begin();
         let outcome = extract(shared, planned, &mut sink);
-        RunCache::report_left_out(&mut sink);
+        sink.left_out(&RunCache::left_out());
         if !shared.run.cache.have_changed(is_streamed) || readings == READINGS {
             return (sink, outcome);
         }

@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use arrow::array::RecordBatch;
-
 use super::group::NewPart;
 use super::plan::Plan;
 use super::read::{Planned, Read};
@@ -13,7 +11,7 @@ use crate::lake::layout::is_name_of;
 use crate::lake::manifest::{Manifest, SourceEntry};
 use crate::lake::{RunRecord, last_run};
 use crate::source::TORN_END;
-use crate::tables::{SessionColumns, SourceState};
+use crate::tables::SourceState;
 
 /// Written rows and files, by agent.
 #[derive(Default)]
@@ -22,29 +20,6 @@ pub(super) struct Written {
     unpriced: BTreeMap<String, u64>,
     bytes: u64,
     files: u64,
-}
-
-/// Sums over rows of `sessions`.
-#[derive(Default)]
-pub(super) struct SessionSums {
-    sessions: u64,
-    tokens: i64,
-    /// Known cost; `None` if no row has one. USD.
-    cost_usd: Option<f64>,
-}
-
-impl SessionSums {
-    pub(super) fn of(rows: &RecordBatch) -> Self {
-        let columns = SessionColumns::of(rows);
-        let (mut tokens, mut cost_usd) = (0_i64, None);
-        for row in 0..rows.num_rows() {
-            tokens = tokens.saturating_add(columns.total_tokens(row).unwrap_or(0));
-            if let Some(usd) = columns.cost_usd(row) {
-                *cost_usd.get_or_insert(0.0) += usd;
-            }
-        }
-        Self { sessions: rows.num_rows() as u64, tokens, cost_usd }
-    }
 }
 
 impl Written {

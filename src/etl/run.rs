@@ -122,7 +122,7 @@ fn run_passes(options: &Options, layout: &Layout, progress: &dyn Progress, recor
 fn run_pass(run: Run<'_>, mut manifest: Manifest, record: &mut RunRecord) -> Result<(Summary, HashSet<Arc<str>>)> {
     let clock = Instant::now();
     run.progress.stage(Stage::Looking);
-    let missing = manifest.ledger.differences_of_rows(manifest.parts.iter());
+    let missing = manifest.ledger.differences_of_rows(manifest.rows());
     let reads_all = run.options.full && run.options.looks_at_everything();
     let damaged = if reads_all { Damaged::give_up(run.layout, &mut manifest)? } else { Damaged::default() };
     let own_prices = own_prices(run.options)?;

@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
-use super::group::{Group, Outcome, Work, process};
+use super::group::{Group, Outcome};
 use super::order::long_ones_in_time;
 use super::pass::Pass;
 use super::plan::{self, Plan};
+use super::process::{Work, process};
 use super::read::Planned;
 use super::room::with_need;
-use super::{Shared, check_interrupt, children, projects, resolve};
+use super::{Shared, check_interrupt, late_children, projects, resolve};
 use crate::error::{Error, Result};
 use crate::progress::Stage;
 
@@ -46,7 +47,7 @@ pub(super) fn process_until_settled(shared: &Shared<'_>, plan: &mut Plan, groups
         outcomes.extend(process_all(shared, next)?);
     }
     check_interrupt()?;
-    children::name_late_ones(shared, &mut outcomes)?;
+    late_children::name_late_ones(shared, &mut outcomes)?;
     Ok(outcomes)
 }
 

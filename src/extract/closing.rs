@@ -34,10 +34,7 @@ impl Closing {
             return;
         }
         let (first, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-        if line.starts_with("Finished `test`")
-            || line.starts_with("Finished test")
-            || line.starts_with('=') && line.contains("test session starts")
-        {
+        if begins_run(line) {
             *self = Self::default();
         } else if let Some(result) = line.strip_prefix("test result: ") {
             // One line for each crate.
@@ -69,10 +66,7 @@ impl Closing {
         } else if first == "Executed" && line.contains(" test") {
             self.set(&Counts::after_numbers(line));
         } else if first == "Ran" {
-            if let Some((ran, time)) = rest.split_once(" test")
-                && let Ok(ran) = ran.parse()
-                && time.contains(" in ")
-            {
+            if let Some(ran) = ran_in_time(rest) {
                 *self = Self { ran: Some(ran), ..Self::default() };
             }
         } else if let Some(ran) = self.ran.filter(|_| first == "OK" || first == "FAILED") {
@@ -139,6 +133,18 @@ impl Closing {
 /// True for the first character of a line that may count. Most lines of an output begin with another one.
 fn may_begin(first: char) -> bool {
     matches!(first, '0'..='9' | ' ' | '#' | '-' | '=' | 'E' | 'F' | 'O' | 'P' | 'R' | 'S' | 'T' | 'o' | 't' | 'ℹ')
+}
+
+fn begins_run(line: &str) -> bool {
+    line.starts_with("Finished `test`")
+        || line.starts_with("Finished test")
+        || line.starts_with('=') && line.contains("test session starts")
+}
+
+/// Returns the count of `12 tests in 0.3s`.
+fn ran_in_time(rest: &str) -> Option<i64> {
+    let (ran, time) = rest.split_once(" test")?;
+    ran.parse().ok().filter(|_| time.contains(" in "))
 }
 
 /// True for `2 failed, 40 passed in 1.2s`.

@@ -7,6 +7,7 @@ mod evidence;
 mod failure;
 mod fullness;
 mod hashing;
+pub(crate) mod jsonl;
 mod likeness;
 mod notes;
 mod repeated;
@@ -18,7 +19,6 @@ mod sink;
 mod test_runs;
 
 use std::collections::BTreeMap;
-use std::io;
 
 use chrono_tz::Tz;
 
@@ -31,38 +31,11 @@ pub use rows::{Chunk, Rows};
 pub use session::{Facts, SessionRows};
 pub use sink::{Consumer, Sink};
 
-use crate::error::Error;
 pub(crate) use crate::identity::{KeyMap, KeySet};
 pub use crate::identity::{Kind, key, session_key};
 use crate::pricing::Pricer;
 use crate::redact::{Counts, Redactor};
-
-/// The reason why a source gave no rows.
-#[derive(Debug)]
-pub enum Reject {
-    /// An error of the file system.
-    Io(io::Error),
-    /// The database is damaged, or no database of the expected kind.
-    Database(rusqlite::Error),
-    /// The content cannot be read by design, for example because it is encrypted.
-    Encrypted,
-    /// The rows take too much memory to be collected.
-    TooLarge,
-    /// The rows could not be passed on.
-    Failed(Error),
-}
-
-impl From<rusqlite::Error> for Reject {
-    fn from(error: rusqlite::Error) -> Self {
-        Self::Database(error)
-    }
-}
-
-impl From<Error> for Reject {
-    fn from(error: Error) -> Self {
-        Self::Failed(error)
-    }
-}
+pub use crate::source::Reject;
 
 /// Counts and problems of a source.
 #[derive(Debug, Clone, Default)]

@@ -13,6 +13,7 @@ use crate::identity::{Fact, KeyMap, Kind, Yield, key, session_key};
 use crate::interrupt::interrupted;
 use crate::pricing::Recent;
 use crate::redact::Counts;
+use crate::source::LeftOut;
 use crate::source::records::take_out_of_range;
 use crate::time::{in_zone, plausible};
 
@@ -139,6 +140,19 @@ impl<'a> Sink<'a> {
             0 => {}
             1 => self.problem(line, "a number out of range, which is left out"),
             count => self.problem(line, &format!("{count} numbers out of range, which are left out")),
+        }
+    }
+
+    /// Counts what was not read of the source's databases.
+    pub(crate) fn left_out(&mut self, left_out: &LeftOut) {
+        for problem in left_out.no_tables() {
+            self.line();
+            self.problem(self.report.lines, &problem);
+        }
+        if left_out.rows > 0 {
+            self.report.lines += left_out.rows;
+            self.problem(self.report.lines, &left_out.first);
+            self.report.bad_lines += left_out.rows - 1;
         }
     }
 

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::identity::{Kind, Record};
 use crate::lake::layout::PartName;
-use crate::lake::manifest::PartEntry;
 use crate::tables::{LAKE_TABLES, PerRecordTable};
 
 /// Number of records, and the sum of their keys.
@@ -68,21 +67,18 @@ impl Ledger {
         self.0.is_empty()
     }
 
-    /// Lists the months and tables of which the manifest has fewer or more rows than expected.
+    /// Lists the months and tables of which the sessions have fewer or more rows than expected.
     pub(crate) fn differences_of_rows<'p>(
         &self,
-        parts: impl Iterator<Item = (&'p PartName, &'p PartEntry)>,
+        sessions: impl Iterator<Item = (&'p PartName, PerRecordTable<u64>)>,
     ) -> Vec<String> {
         if self.is_empty() {
             return Vec::new();
         }
         let mut found = Self::default();
-        for (name, part) in parts {
-            let sums = found.month(name);
-            for rows in part.sessions.iter().map(|session| session.rows) {
-                for (sum, rows) in sums.0.iter_mut().zip(rows) {
-                    sum.records += rows;
-                }
+        for (part, rows) in sessions {
+            for (sum, rows) in found.month(part).0.iter_mut().zip(rows) {
+                sum.records += rows;
             }
         }
         self.differences(&found, |sum| Sum { keys: 0, ..sum })

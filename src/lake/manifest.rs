@@ -197,6 +197,11 @@ impl SourceEntry {
 }
 
 impl Manifest {
+    /// Returns the rows of each session, with its part.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (&PartName, PerRecordTable<u64>)> {
+        self.parts.iter().flat_map(|(name, part)| part.sessions.iter().map(move |session| (name, session.rows)))
+    }
+
     /// Returns the known sections of a source, with their names.
     pub(crate) fn sections_of<'m>(&'m self, name: &str) -> impl Iterator<Item = (&'m str, &'m SourceEntry)> + use<'m> {
         let from = format!("{name}#");

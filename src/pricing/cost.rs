@@ -1,7 +1,7 @@
 //! Computes the cost of a response.
 
 use super::Price;
-use super::table::{RateCard, Rates, Tier};
+use super::rates::{RateCard, Rates, Tier};
 
 /// The usage of one response. The five counts do not overlap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use toml::value::Datetime;
 
 use super::PriceError;
-use super::table::{ModelPrice, Period, PricePeriod, RateCard, Rates, Tier};
+use super::rates::{ModelPrice, Period, PricePeriod, RateCard, Rates, Tier};
 
 /// A file of overrides; the format is in the documentation of [`super`].
 #[derive(Deserialize)]

@@ -43,6 +43,7 @@ mod cost;
 mod dated;
 mod lookup;
 mod pricer;
+mod rates;
 mod rows;
 mod table;
 #[cfg(test)]
@@ -55,12 +56,13 @@ use chrono::{DateTime, NaiveDate};
 
 pub use cost::{Cost, Tokens};
 pub use pricer::{Pricer, Recent, with_costs};
+pub use rates::{ModelPrice, RateCard, Rates, Tier};
 pub use rows::PriceRow;
-pub use table::{ModelPrice, RateCard, Rates, Tier};
 
 use dated::{Change, Overrides};
 use lookup::Index;
-use table::{Listing, Model, PricePeriod};
+use rates::PricePeriod;
+use table::{Listing, Model};
 
 const DATED: &str = include_str!("dated.toml");
 

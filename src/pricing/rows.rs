@@ -3,7 +3,8 @@
 use chrono::NaiveDate;
 
 use super::PriceTable;
-use super::table::{Model, ModelPrice, RateCard, Rates};
+use super::rates::{ModelPrice, RateCard, Rates};
+use super::table::Model;
 use crate::tables::{PriceKind, PriceTier};
 
 /// One rate of one model in a period.

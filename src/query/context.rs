@@ -4,7 +4,6 @@ mod detected;
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write;
-use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,6 +38,7 @@ use super::footer_folder::FooterFolder;
 use super::footers::{self, Footers};
 use super::lake_format::LakeFormat;
 use super::pinned::PinnedFiles;
+use super::resources::{cores, memory_limit};
 use super::seen::{Seen, Stop};
 use super::skipping::with_worthwhile_filters;
 use super::{Failure, Scope, Statement, bounded, reason, refusal, shared};
@@ -55,6 +55,8 @@ const FOOTER: usize = 64 << 10;
 /// Rows after which the engine decides whether it pays to group them before they are distributed to threads. It does
 /// not if a group is one call or one response, as in most detectors.
 const PROBED_ROWS: usize = 10_000;
+/// Files of a remote lake that a query reads at once: latency dominates, however many requests there are.
+const FAR_FILES: usize = 16;
 /// Pause before a query is repeated while an upload exchanges files.
 const PAUSE: Duration = Duration::from_secs(2);
 
@@ -373,36 +375,9 @@ fn folder_url(folder: &Path) -> Result<String> {
     Ok(url)
 }
 
-/// Files of a remote lake that a query reads at once: latency dominates, however many requests there are.
-const FAR_FILES: usize = 16;
-
-/// Returns the number of cores for queries.
-pub fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
-}
-
-const GIB: usize = 1 << 30;
-
-/// Returns half of the memory, at most 4 GiB. Queries that need more spill to disk.
-fn memory_limit() -> usize {
-    let installed = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| installed_memory(&text));
-    installed.map_or(4 * GIB, |bytes| (bytes / 2).min(4 * GIB))
-}
-
-fn installed_memory(meminfo: &str) -> Option<usize> {
-    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok().map(|kilobytes| kilobytes << 10)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn memory_is_read_from_the_system() {
-        assert_eq!(installed_memory("MemTotal:       24571000 kB\nMemFree: 1 kB"), Some(24_571_000 << 10));
-        assert_eq!(installed_memory("nothing"), None);
-    }
 
     #[test]
     fn folders_with_odd_names_become_addresses() {

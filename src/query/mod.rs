@@ -20,6 +20,7 @@ mod parameters;
 mod pinned;
 mod reason;
 mod refusal;
+mod resources;
 mod scheduler;
 mod seen;
 mod shared;
@@ -39,8 +40,8 @@ use futures::StreamExt;
 use crate::lake::AnyLake;
 use crate::progress::Progress;
 use crate::{Error, Result};
-pub use context::cores;
 use context::{Context, Verdict, prices};
+pub use resources::cores;
 pub use scheduler::Scheduler;
 
 /// A query and the values of its parameters.

@@ -17,7 +17,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, SubqueryAl
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use futures::TryStreamExt;
 
-use super::cores;
+use super::resources::cores;
 use crate::tables::{blank_column, bytes_of};
 
 /// Most memory for shared rows of one query. If they are larger, each use computes its own. Bytes.

@@ -10,6 +10,7 @@ mod facts;
 mod figures;
 mod left_out;
 mod plots;
+mod recent;
 mod sections;
 mod sentence;
 mod span;

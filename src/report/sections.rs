@@ -78,17 +78,7 @@ pub(super) fn projects(facts: &Facts<'_>) -> Markup {
     let mut lines: Vec<Vec<Markup>> = rows.rows().take(MOST).map(line).collect();
     let left: Vec<Row<'_>> = rows.rows().skip(MOST).collect();
     if !left.is_empty() {
-        let sum = |column: &str| left.iter().map(|row| row.amount(column)).sum::<f64>();
-        let more = left.iter().map(|row| facts.wasted_in(row.text("project"))).sum();
-        lines.push(vec![
-            cell(format!("{} more", left.len())),
-            with_bar(Some(sum("cost_usd")), largest, |usd| money_among(usd, largest)),
-            known(share_of(sum("cost_usd"), spent).map(share)),
-            html! {},
-            wasted(more),
-            html! {},
-            cell(tokens(left.iter().map(|row| tokens_of(*row)).sum())),
-        ]);
+        lines.push(other_projects(facts, &left, largest));
     }
     let sum = vec![
         cell("Sum"),
@@ -114,6 +104,19 @@ pub(super) fn projects(facts: &Facts<'_>) -> Markup {
             @if left.is_empty() { "." } @else { ". All rows: " code { (facts.query("cost_by_project")) } }
         }
     }
+}
+
+fn other_projects(facts: &Facts<'_>, rows: &[Row<'_>], largest: f64) -> Vec<Markup> {
+    let cost: f64 = rows.iter().map(|row| row.amount("cost_usd")).sum();
+    vec![
+        cell(format!("{} more", rows.len())),
+        with_bar(Some(cost), largest, |usd| money_among(usd, largest)),
+        known(share_of(cost, facts.count("cost_usd")).map(share)),
+        html! {},
+        wasted(rows.iter().map(|row| facts.wasted_in(row.text("project"))).sum()),
+        html! {},
+        cell(tokens(rows.iter().map(|row| tokens_of(*row)).sum())),
+    ]
 }
 
 /// Renders the cost by model.
@@ -143,15 +146,7 @@ pub(super) fn models(facts: &Facts<'_>) -> Markup {
     };
     let mut lines: Vec<Vec<Markup>> = shown.iter().map(line).collect();
     if !left.is_empty() {
-        let cost: f64 = left.iter().map(|row| row.amount("cost_usd")).sum();
-        lines.push(vec![
-            cell(format!("{} more", left.len())),
-            with_bar(Some(cost), largest, |usd| money_among(usd, largest)),
-            html! {},
-            html! {},
-            cell(count(left.iter().map(|row| row.amount("responses")).sum())),
-            cell(tokens(left.iter().map(|row| tokens_of(*row)).sum())),
-        ]);
+        lines.push(other_models(&left, largest));
     }
     let sum = vec![
         cell("Sum"),
@@ -183,6 +178,18 @@ pub(super) fn models(facts: &Facts<'_>) -> Markup {
     }
 }
 
+fn other_models(rows: &[Row<'_>], largest: f64) -> Vec<Markup> {
+    let cost: f64 = rows.iter().map(|row| row.amount("cost_usd")).sum();
+    vec![
+        cell(format!("{} more", rows.len())),
+        with_bar(Some(cost), largest, |usd| money_among(usd, largest)),
+        html! {},
+        html! {},
+        cell(count(rows.iter().map(|row| row.amount("responses")).sum())),
+        cell(tokens(rows.iter().map(|row| tokens_of(*row)).sum())),
+    ]
+}
+
 /// Renders what caches saved, if reads from caches are recorded.
 pub(super) fn caches(facts: &Facts<'_>) -> Option<Markup> {
     let (reads, inputs) = (
@@ -190,48 +197,10 @@ pub(super) fn caches(facts: &Facts<'_>) -> Option<Markup> {
         facts.of("cache_hit_rate_by_day").sum("all_input_tokens"),
     );
     let part = share_of(reads, inputs)?;
-    let savings = facts.of("cache_savings");
     let about = html! {
         p.about { (share(part)) " of all input (" (tokens(reads)) " of " (tokens(inputs)) " tokens) came from a cache, at about a tenth of the price." }
     };
-    let amounts = savings.known_sum("saved_usd").map(|saved| {
-        let (without, paid) = (savings.sum("uncached_usd"), savings.sum("cost_usd"));
-        let own = facts.found.iter().filter(|finding| finding.detector == "cache_misses");
-        let missed: f64 = own.filter_map(|finding| finding.wasted_cost_usd).sum();
-        let mut rows = vec![
-            ("fs", "Without caches it would have cost", without, money_about(without)),
-            ("fn", "Paid", paid, money(paid)),
-        ];
-        if missed > 0.0 {
-            rows.push(("fw", "of which: cached context paid for again", missed, money(missed)));
-        }
-        let about =
-            format!("Without caches {}; paid {}; saved {}.", money_about(without), money(paid), money_about(saved));
-        let height = 42.0 * rows.len() as f64 - 6.0;
-        let image = Image { id: "cache-plot", title: "What the caches saved", about: &about, height };
-        html! { figure { figcaption { b { "Without and with caches" } } (image.markup(&plots::amounts(&rows))) } }
-    });
-    let span = &facts.page.span;
-    let daily = (!span.is_day()).then(|| {
-        let [reads, inputs] =
-            ["cache_read_tokens", "all_input_tokens"].map(|column| facts.bars("cache_hit_rate_by_day", column));
-        let parts: Vec<Option<f64>> = reads
-            .iter()
-            .zip(&inputs)
-            .map(|(reads, input)| input.and_then(|input| share_of(reads.unwrap_or(0.0), input)))
-            .collect();
-        let noun = span.step().noun();
-        let title = format!("Share of the input that came from a cache, by {noun}");
-        let about = format!("A dot for each {noun} with input, larger for more input, from 0 to 100 percent.");
-        let image = Image { id: "rate-plot", title: &title, about: &about, height: plots::DOTS };
-        let shapes = plots::dots(&parts, &inputs, &span.labels(&facts.buckets));
-        html! {
-            figure {
-                figcaption { b { "Input from a cache, by " (noun) ";" } " larger dots: more input" }
-                (image.markup(&shapes))
-            }
-        }
-    });
+    let daily = (!facts.page.span.is_day()).then(|| cached_share(facts));
     let unknown: Vec<String> = facts
         .of("cost_by_agent")
         .rows()
@@ -240,7 +209,7 @@ pub(super) fn caches(facts: &Facts<'_>) -> Option<Markup> {
         .collect();
     Some(html! {
         (about)
-        div.half { (amounts.unwrap_or_default()) (daily.unwrap_or_default()) }
+        div.half { (saved(facts).unwrap_or_default()) (daily.unwrap_or_default()) }
         p.xs.soft.note {
             "Estimated: what the cached tokens would have cost uncached, less the surcharge for writing them."
             @if !unknown.is_empty() {
@@ -248,6 +217,47 @@ pub(super) fn caches(facts: &Facts<'_>) -> Option<Markup> {
             }
         }
     })
+}
+
+fn saved(facts: &Facts<'_>) -> Option<Markup> {
+    let savings = facts.of("cache_savings");
+    let saved = savings.known_sum("saved_usd")?;
+    let (without, paid) = (savings.sum("uncached_usd"), savings.sum("cost_usd"));
+    let own = facts.found.iter().filter(|finding| finding.detector == "cache_misses");
+    let missed: f64 = own.filter_map(|finding| finding.wasted_cost_usd).sum();
+    let mut rows = vec![
+        ("fs", "Without caches it would have cost", without, money_about(without)),
+        ("fn", "Paid", paid, money(paid)),
+    ];
+    if missed > 0.0 {
+        rows.push(("fw", "of which: cached context paid for again", missed, money(missed)));
+    }
+    let about = format!("Without caches {}; paid {}; saved {}.", money_about(without), money(paid), money_about(saved));
+    let height = 42.0 * rows.len() as f64 - 6.0;
+    let image = Image { id: "cache-plot", title: "What the caches saved", about: &about, height };
+    Some(html! { figure { figcaption { b { "Without and with caches" } } (image.markup(&plots::amounts(&rows))) } })
+}
+
+fn cached_share(facts: &Facts<'_>) -> Markup {
+    let span = &facts.page.span;
+    let [reads, inputs] =
+        ["cache_read_tokens", "all_input_tokens"].map(|column| facts.bars("cache_hit_rate_by_day", column));
+    let parts: Vec<Option<f64>> = reads
+        .iter()
+        .zip(&inputs)
+        .map(|(reads, input)| input.and_then(|input| share_of(reads.unwrap_or(0.0), input)))
+        .collect();
+    let noun = span.step().noun();
+    let title = format!("Share of the input that came from a cache, by {noun}");
+    let about = format!("A dot for each {noun} with input, larger for more input, from 0 to 100 percent.");
+    let image = Image { id: "rate-plot", title: &title, about: &about, height: plots::DOTS };
+    let shapes = plots::dots(&parts, &inputs, &span.labels(&facts.buckets));
+    html! {
+        figure {
+            figcaption { b { "Input from a cache, by " (noun) ";" } " larger dots: more input" }
+            (image.markup(&shapes))
+        }
+    }
 }
 
 /// Renders the most expensive sessions.

@@ -1,20 +1,14 @@
-//! The time that a page is about: its names, its bars, and the time that it is compared with.
+//! The time that a page is about: its names, and the time that it is compared with.
 
 use chrono::{DateTime, Datelike, Days, Months, NaiveDate, NaiveTime, Utc, Weekday};
 use chrono_tz::Tz;
 
-use super::bars::Step;
 use crate::time::in_zone;
-
-/// Weeks that are compared with each other.
-pub(super) const RECENT_WEEKS: u32 = 8;
-/// The same of months.
-pub(super) const RECENT_MONTHS: u32 = 12;
 
 /// The time that a page is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    zone: Tz,
+    pub(super) zone: Tz,
     now: DateTime<Utc>,
     since: Option<i64>,
     until: Option<i64>,
@@ -109,22 +103,6 @@ impl Span {
     /// Returns the end that was asked for. Microseconds since 1970.
     pub fn until(&self) -> Option<i64> {
         self.until
-    }
-
-    /// Returns the beginning of the last eight weeks, or of the last twelve months if the bars are months. Microseconds
-    /// since 1970.
-    pub fn recent(&self) -> Option<i64> {
-        let count = if matches!(self.step(), Step::Months(_)) { RECENT_MONTHS } else { RECENT_WEEKS };
-        midnight(*self.recent_starts(count).first()?, self.zone)
-    }
-
-    /// Returns the first days of the last weeks, or of the last months if the bars are months. The last one may be cut.
-    pub(super) fn recent_starts(&self, count: u32) -> Vec<NaiveDate> {
-        let start = |back: u32| match self.step() {
-            Step::Months(_) => self.last.with_day(1)?.checked_sub_months(Months::new(back)),
-            _ => monday(self.last)?.checked_sub_days(Days::new(u64::from(back) * 7)),
-        };
-        (0..count).rev().filter_map(start).collect()
     }
 
     /// Returns the name of the last week or month: `27–31 July, 5 days`.
@@ -279,7 +257,8 @@ fn local(moment: i64, zone: Tz) -> DateTime<Tz> {
     DateTime::from_timestamp_micros(moment).unwrap_or_default().with_timezone(&zone)
 }
 
-fn midnight(day: NaiveDate, zone: Tz) -> Option<i64> {
+/// Returns the beginning of a day. Microseconds since 1970.
+pub(super) fn midnight(day: NaiveDate, zone: Tz) -> Option<i64> {
     in_zone(day.and_time(NaiveTime::MIN), zone).map(|moment| moment.timestamp_micros())
 }
 
@@ -310,7 +289,7 @@ fn ordinal(place: u32) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::bars::MOST_LABELS;
+    use crate::report::bars::{MOST_LABELS, Step};
 
     fn at(text: &str) -> i64 {
         text.parse::<DateTime<Utc>>().unwrap().timestamp_micros()

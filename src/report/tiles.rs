@@ -5,8 +5,8 @@ use maud::{Markup, html};
 use super::bars::Step;
 use super::facts::{Facts, Unit};
 use super::plots::spark;
+use super::recent::{RECENT_MONTHS, RECENT_WEEKS};
 use super::sentence::shows_share;
-use super::span::{RECENT_MONTHS, RECENT_WEEKS};
 use super::words::{self, NONE, change, count, hours, money_about, money_in_tile, share, share_of};
 
 /// Height of a tile's bars. Pixels.

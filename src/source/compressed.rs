@@ -27,7 +27,7 @@ pub(crate) fn lines_of_blob(blob: Vec<u8>, is_compressed: bool) -> io::Result<Li
         return Ok(Lines::new(Box::new(blob), bytes, &|_| ()));
     }
     let decoder = zstd::stream::read::Decoder::new(blob)?;
-    Ok(Lines::unpacked(Box::new(decoder), bytes))
+    Ok(Lines::unpacked(Box::new(decoder), most_of(bytes)))
 }
 
 /// Decompresses a record of a database.

@@ -4,7 +4,6 @@ use std::cell::Cell;
 use std::io::Read;
 
 use super::MAX_LINE;
-use super::compressed::most_of;
 use crate::interrupt::interrupted;
 
 /// Bytes per read: many enough that calls cost nothing, few enough for the cache.
@@ -80,9 +79,8 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Returns the lines of compressed data of this size.
-    pub(super) fn unpacked(file: Box<dyn Read>, compressed: u64) -> Self {
-        let most = most_of(compressed);
+    /// Returns the lines of compressed data, of which no more than this many bytes are unpacked.
+    pub(super) fn unpacked(file: Box<dyn Read>, most: u64) -> Self {
         let mut lines = Lines::new(file, most, &|_| ());
         lines.most = Some(most);
         lines
@@ -196,6 +194,7 @@ impl Drop for Lines<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::lines_of_blob;
 
     fn all(lines: &mut Lines<'_>) -> Vec<(u64, Vec<u8>, bool)> {
         std::iter::from_fn(|| lines.next_line().map(|line| (line.number, line.bytes.to_vec(), line.ended))).collect()
@@ -220,9 +219,7 @@ mod tests {
         let mut packed = zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
         (0..257).for_each(|_| std::io::Write::write_all(&mut packed, &line).unwrap());
         let packed = packed.finish().unwrap();
-        let bytes = packed.len() as u64;
-        let unpacked = zstd::stream::read::Decoder::new(std::io::Cursor::new(packed)).unwrap();
-        let mut lines = Lines::unpacked(Box::new(unpacked), bytes);
+        let mut lines = lines_of_blob(packed, true).unwrap();
         let mut count = 0;
         while lines.next_line().is_some() {
             count += 1;

@@ -1,14 +1,12 @@
 //! Sources for extractors: read-only, with bounds and line numbers.
 
-mod broken;
 mod compressed;
 mod extent;
 pub(crate) mod git;
-mod glued;
-pub(crate) mod jsonl;
 mod lines;
 mod names;
 pub(crate) mod records;
+mod reject;
 mod repair;
 mod sqlite;
 mod unescape;
@@ -18,18 +16,18 @@ use std::io::{self, BufRead, Read};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-pub(crate) use broken::Broken;
 pub(crate) use compressed::{decompress, lines_of_blob};
 pub(crate) use extent::Extent;
 pub use lines::{Line, Lines};
 pub(crate) use names::{name_of, path_of, text_of};
+pub use reject::Reject;
 pub use repair::repair;
 pub(crate) use repair::without_lone_surrogates;
+pub(crate) use sqlite::LeftOut;
 pub use sqlite::{Database, Rows, RunCache, Statement};
 pub(crate) use sqlite::{value_bytes, value_text};
 pub(crate) use unescape::unescape;
 
-use crate::extract::Reject;
 use crate::interrupt::interrupted;
 
 /// Longest line that is read. A longer one is a counted problem. Bytes.
@@ -203,7 +201,7 @@ impl<'a> Source<'a> {
         }
         (self.progress)(self.bytes);
         let file = zstd::stream::read::Decoder::new(file.take(self.bytes)).map_err(Reject::Io)?;
-        Ok(Lines::unpacked(Box::new(file), self.bytes))
+        Ok(Lines::unpacked(Box::new(file), compressed::most_of(self.bytes)))
     }
 
     /// Returns its lines again. Those of a small file are still in memory.

@@ -315,6 +315,12 @@ pub(crate) trait Fields<'j>: Default {
     fn take(&mut self, key: &str, value: &'j str) -> serde_json::Result<()>;
 }
 
+/// The type of a record, for any lifetime of the line that it borrows from.
+pub(crate) trait Shape {
+    /// The record of one line.
+    type Of<'l>: Deserialize<'l> + Default;
+}
+
 /// Reads a whole JSON text into a fresh value. After an error, its content is undefined.
 pub(crate) fn read_into<'de, T: Deserialize<'de>>(text: &'de str, value: &mut T) -> serde_json::Result<()> {
     let mut json = serde_json::Deserializer::from_str(text);
@@ -449,7 +455,7 @@ macro_rules! record {
             pub(crate) lifetime: std::marker::PhantomData<&$life ()>,
         }
 
-        impl $crate::source::jsonl::Shape for $name<'static> {
+        impl $crate::source::records::Shape for $name<'static> {
             type Of<'l> = $name<'l>;
         }
 

@@ -22,11 +22,11 @@ use std::time::SystemTime;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 
-use super::{Interruptible, READ_AT_A_TIME};
-use crate::extract::{Reject, Sink};
+use super::{Interruptible, READ_AT_A_TIME, Reject};
 use crate::interrupt::interrupted;
 use bounds::{Bounds, Spent, explained};
-use statement::{Guard, LeftOut, guarded};
+pub(crate) use statement::LeftOut;
+use statement::{Guard, guarded};
 pub use statement::{Rows, Statement};
 
 /// Attempts to copy a database that changes during the copy.
@@ -225,18 +225,9 @@ impl RunCache {
         LeftOut::take();
     }
 
-    /// Reports what was skipped since [`Self::watch`]: rows that are too large, and whatever is not a table.
-    pub(crate) fn report_left_out(out: &mut Sink<'_>) {
-        let LeftOut { names, rows, first } = LeftOut::take();
-        for name in names {
-            out.line();
-            out.problem(out.report.lines, &bounds::not_stored(&name));
-        }
-        if rows > 0 {
-            out.report.lines += rows;
-            out.problem(out.report.lines, &first);
-            out.report.bad_lines += rows - 1;
-        }
+    /// Takes what was skipped since [`Self::watch`].
+    pub(crate) fn left_out() -> LeftOut {
+        LeftOut::take()
     }
 
     /// True if a database that this thread has read in place since [`Self::watch`] changed meanwhile, so that the

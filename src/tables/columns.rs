@@ -8,9 +8,10 @@ use arrow::array::{
     Array, ArrayRef, BooleanArray, BooleanBuilder, Float64Array, Float64Builder, Int64Array, Int64Builder, ListArray,
     ListBuilder, StringArray, StringBuilder, TimestampMicrosecondArray, TimestampMicrosecondBuilder,
 };
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
 use super::nullable::Nullable;
+use super::timestamp::timestamp_type;
 
 /// A column type: its values in a row, its builder and its Arrow type.
 pub trait Column {
@@ -50,12 +51,6 @@ pub struct Ts;
 pub struct StrList;
 /// A column that may be null.
 pub struct Opt<C>(PhantomData<C>);
-
-/// Returns the type of every timestamp in the lake.
-pub fn timestamp_type() -> DataType {
-    static UTC: std::sync::LazyLock<Arc<str>> = std::sync::LazyLock::new(|| "UTC".into());
-    DataType::Timestamp(TimeUnit::Microsecond, Some(Arc::clone(&UTC)))
-}
 
 macro_rules! column {
     ($kind:ident, $life:lifetime, $in:ty, $builder:ty, $array:ty, $type:expr, $new:expr) => {

@@ -5,6 +5,7 @@ mod messages;
 pub(crate) mod nullable;
 mod sessions;
 mod state;
+mod timestamp;
 mod tool_calls;
 mod usage;
 mod vocabulary;
@@ -13,13 +14,14 @@ use arrow::array::{Array, ArrayData, ArrayRef, RecordBatch, make_array};
 use arrow::datatypes::Field;
 use arrow::error::ArrowError;
 
-pub use columns::{ColumnDef, Encoding, Privacy, TableDef, timestamp_type};
+pub use columns::{ColumnDef, Encoding, Privacy, TableDef};
 pub use messages::{MESSAGES, MessageColumns, MessageRow, Messages};
 pub use sessions::{SESSIONS, SessionColumns, SessionRow, Sessions};
 pub use state::{
     FINDINGS, FindingColumns, FindingRow, Findings, PRICES, PriceTableColumns, PriceTableRow, Prices, RUNS, RunColumns,
     RunRow, Runs, SOURCES, SourceColumns, SourceRow, Sources,
 };
+pub use timestamp::timestamp_type;
 pub use tool_calls::{TOOL_CALLS, ToolCallColumns, ToolCallRow, ToolCalls};
 pub use usage::{USAGE, Usage, UsageColumns, UsageRow};
 pub use vocabulary::{

@@ -3,6 +3,8 @@
 use arrow::array::{ArrayRef, new_null_array};
 use arrow::datatypes::DataType;
 
+use super::timestamp::timestamp_type;
+
 /// A builder of a nullable column. It only counts until the first value arrives.
 pub struct Nullable<B> {
     nulls: usize,
@@ -58,7 +60,7 @@ pub(crate) fn nulls(data_type: &DataType, rows: usize) -> ArrayRef {
         DataType::Int64 => shared!(DataType::Int64),
         DataType::Float64 => shared!(DataType::Float64),
         DataType::Boolean => shared!(DataType::Boolean),
-        other if *other == super::timestamp_type() => shared!(super::timestamp_type()),
+        other if *other == timestamp_type() => shared!(timestamp_type()),
         _ => new_null_array(data_type, rows),
     }
 }

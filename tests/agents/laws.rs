@@ -12,6 +12,7 @@ use crate::common::rows::{Count, TOKENS};
 use crate::common::{Built, Case, Home, Rows};
 
 /// Every count and sum of a session equals what the other tables give, and every record is there once.
+#[expect(clippy::too_many_lines, reason = "one law after the other")]
 pub(crate) fn assert_consistent(rows: &Rows, what: &str) {
     let [messages, calls, usage] = ["messages", "tool_calls", "usage"].map(|table| rows.values(table));
     for session in rows.values("sessions") {

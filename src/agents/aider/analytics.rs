@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use super::{ANALYTICS, any_chat_key};
+use crate::extract::jsonl::RecordReader;
 use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::source::Source;
-use crate::source::jsonl::RecordReader;
 use crate::source::records::{Moment, Object, Text, TokenNumber, Usd, record};
 use crate::tables::{MessageKind, MessageRow, Role, UsageGrain, UsageRow};
 

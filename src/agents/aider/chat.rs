@@ -1,24 +1,19 @@
 //! A chat history: all runs of Aider in a project, one after the other.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
 
-use chrono::NaiveDateTime;
-
-use super::analytics::{self, Send};
-use super::blocks::{Block, Blocks, STARTED, Take};
-use super::inputs::{self, Input};
+use super::blocks::{Block, Blocks, Take};
+use super::companions::Companions;
 use super::run::Run;
 use super::seed::Seed;
-use super::{any_chat_key, chat_key, clock};
+use super::{any_chat_key, chat_key};
 use crate::extract::{Reject, Sink};
-use crate::source::git::{Commit, Repository};
 use crate::source::{Source, TORN_END};
 
 /// Reads a chat history.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
-    let beside = Beside::of(source)?;
-    let mut history = History { out, beside, current: None, ids: HashMap::new(), has_claimed: false };
+    let companions = Companions::of(source)?;
+    let mut history = History { out, companions, current: None, ids: HashMap::new(), has_claimed: false };
     let mut blocks = Blocks::default();
     let mut lines = source.lines()?;
     while let Some(line) = lines.next_line() {
@@ -43,65 +38,9 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     history.end()
 }
 
-/// Most entries to skip in the other file when searching for the one that belongs to a history's entry. Both files have
-/// nearly the same order.
-pub(super) const MOST_PASSED: usize = 1000;
-
-/// Data that is read together with a history.
-pub(super) struct Beside {
-    pub(super) folder: Option<PathBuf>,
-    pub(super) inputs: Vec<Input>,
-    /// For each input, the latest time up to it.
-    latest: Vec<NaiveDateTime>,
-    pub(super) sends: Vec<Send>,
-    /// Lines of the history that start a run, and the times of these runs.
-    starts: Vec<(u64, NaiveDateTime)>,
-    repository: Option<Repository>,
-    is_opened: bool,
-}
-
-impl Beside {
-    fn of(source: &mut Source<'_>) -> Result<Self, Reject> {
-        let (inputs, sends) = (inputs::beside(source), analytics::beside(source));
-        let latest = inputs.iter().scan(NaiveDateTime::MIN, |latest, input| {
-            *latest = (*latest).max(input.time);
-            Some(*latest)
-        });
-        let latest = latest.collect();
-        let mut starts = Vec::new();
-        let mut lines = source.again().lines()?;
-        while let Some(line) = lines.next_line() {
-            let moment = line.bytes.strip_prefix(STARTED.as_bytes()).and_then(|rest| std::str::from_utf8(rest).ok());
-            starts.extend(moment.and_then(clock).map(|moment| (line.number, moment)));
-        }
-        let folder = source.path.parent().map(Path::to_owned);
-        Ok(Self { folder, inputs, latest, sends, starts, repository: None, is_opened: false })
-    }
-
-    /// Returns the place of the first input typed at or after a time.
-    pub(super) fn first_input_since(&self, moment: NaiveDateTime) -> usize {
-        self.latest.partition_point(|latest| *latest < moment)
-    }
-
-    /// Returns the start of the run after the one that begins on that line.
-    pub(super) fn next_start(&self, line: u64, began: NaiveDateTime) -> Option<NaiveDateTime> {
-        let later = self.starts.partition_point(|(start, _)| *start <= line);
-        let later = self.starts.get(later..)?.iter().map(|(_, moment)| *moment);
-        later.take(MOST_PASSED).find(|moment| *moment >= began)
-    }
-
-    /// Returns the commit of the project's repository whose hash begins with these digits.
-    pub(super) fn commit(&mut self, digits: &str) -> Option<Commit> {
-        if !std::mem::replace(&mut self.is_opened, true) {
-            self.repository = Repository::of_folder(self.folder.as_deref()?);
-        }
-        self.repository.as_mut()?.commit(digits)
-    }
-}
-
 struct History<'s, 'o> {
     out: &'o mut Sink<'s>,
-    beside: Beside,
+    companions: Companions,
     current: Option<Current>,
     /// Number of runs in the file with the same identity.
     ids: HashMap<String, u32>,
@@ -121,7 +60,7 @@ impl Take for History<'_, '_> {
         match block {
             Block::Started(moment) => {
                 self.end()?;
-                let until = self.beside.next_start(line, moment);
+                let until = self.companions.next_start(line, moment);
                 self.current = Some(Current::Run(Box::new(Run::new(Some(moment), until, line))));
                 Ok(())
             }
@@ -137,7 +76,7 @@ impl Take for History<'_, '_> {
             Block::Typed(_) | Block::Printed(_) | Block::Reply(_) => {
                 let headless = || Current::Run(Box::new(Run::new(None, None, 1)));
                 match self.current.get_or_insert_with(headless) {
-                    Current::Run(run) => run.take(block, line, &mut self.ids, self.out, &mut self.beside),
+                    Current::Run(run) => run.take(block, line, &mut self.ids, self.out, &mut self.companions),
                     Current::Seed(seed) => seed.take(block, line, self.out),
                 }
             }
@@ -158,16 +97,16 @@ impl History<'_, '_> {
     fn end(&mut self) -> Result<(), Reject> {
         let Some(current) = self.current.take() else { return Ok(()) };
         let facts = match current {
-            Current::Run(mut run) => run.end(self.out, &mut self.beside)?,
+            Current::Run(mut run) => run.end(self.out, &mut self.companions)?,
             Current::Seed(seed) => seed.end(self.out),
         };
         let Some(mut facts) = facts else { return Ok(()) };
         if !self.has_claimed {
             self.has_claimed = true;
-            self.out.claim_since(chat_key(self.beside.folder.as_deref()), facts.first_moment);
+            self.out.claim_since(chat_key(self.companions.folder.as_deref()), facts.first_moment);
             self.out.claim_since(any_chat_key(), facts.first_moment);
         }
-        facts.project_path = self.beside.folder.as_ref().map(|folder| folder.to_string_lossy().into_owned());
+        facts.project_path = self.companions.folder.as_ref().map(|folder| folder.to_string_lossy().into_owned());
         self.out.claim(crate::extract::session_key(super::AGENT, &facts.session_id), false);
         self.out.end_session(facts)
     }

@@ -3,6 +3,7 @@
 mod analytics;
 mod blocks;
 mod chat;
+mod companions;
 mod edits;
 mod inputs;
 mod projects;

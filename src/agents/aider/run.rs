@@ -10,7 +10,7 @@ use chrono::NaiveDateTime;
 use sha2::{Digest, Sha256};
 
 use super::blocks::Block;
-use super::chat::{Beside, MOST_PASSED};
+use super::companions::{Companions, MOST_PASSED};
 use super::edits::Edits;
 use super::inputs::{self, command_of};
 use super::told::{self, Told};
@@ -99,19 +99,19 @@ impl Run {
         line: u64,
         ids: &mut HashMap<String, u32>,
         out: &mut Sink<'_>,
-        beside: &mut Beside,
+        companions: &mut Companions,
     ) -> Result<(), Reject> {
         match block {
             Block::Typed(text) if text.contains("(Y)es/(N)o") => Ok(()),
             Block::Typed(text) => {
                 self.begin(text, ids, out)?;
-                self.typed(text, line, out, beside)
+                self.typed(text, line, out, companions)
             }
             Block::Reply(text) => {
                 self.begin(text, ids, out)?;
-                self.replied(text, line, out, beside)
+                self.replied(text, line, out, companions)
             }
-            Block::Printed(text) => self.printed(text, line, out, beside),
+            Block::Printed(text) => self.printed(text, line, out, companions),
             Block::Started(_) | Block::Heading(_) => Ok(()),
         }
     }
@@ -138,14 +138,14 @@ impl Run {
         self.push(Message { line, role: Role::System, kind: MessageKind::Meta, text: &banner, timestamp }, out)
     }
 
-    fn typed(&mut self, text: &str, line: u64, out: &mut Sink<'_>, beside: &mut Beside) -> Result<(), Reject> {
-        self.push_ahead(out, beside)?;
+    fn typed(&mut self, text: &str, line: u64, out: &mut Sink<'_>, companions: &mut Companions) -> Result<(), Reject> {
+        self.push_ahead(out, companions)?;
         self.settle(out)?;
         if self.echo.take().is_some_and(|echo| echo == text) {
             return Ok(());
         }
         self.interrupted = None;
-        let timestamp = self.time_of_input(text, out, beside);
+        let timestamp = self.time_of_input(text, out, companions);
         self.moment = timestamp.or(self.moment);
         if text == "<blank>" {
             return self.push(Message { line, role: Role::User, kind: MessageKind::Meta, text: "", timestamp }, out);
@@ -158,10 +158,10 @@ impl Run {
     }
 
     /// Returns the time of typed text: the inputs within the run's time have the same order.
-    fn time_of_input(&mut self, text: &str, out: &Sink<'_>, beside: &Beside) -> Option<i64> {
+    fn time_of_input(&mut self, text: &str, out: &Sink<'_>, companions: &Companions) -> Option<i64> {
         let (started, first) = (self.started?, text.lines().next().unwrap_or_default().trim_end());
-        let from = beside.first_input_since(started).max(self.next_input);
-        let left = beside.inputs.get(from..)?;
+        let from = companions.first_input_since(started).max(self.next_input);
+        let left = companions.inputs.get(from..)?;
         let is_it = |time: NaiveDateTime, typed: &str| {
             let first_typed = typed.lines().next().unwrap_or_default().trim_end();
             time >= started && self.until.is_none_or(|until| time < until) && first_typed == first
@@ -172,7 +172,13 @@ impl Run {
         out.local_moment(time)
     }
 
-    fn replied(&mut self, text: &str, line: u64, out: &mut Sink<'_>, beside: &mut Beside) -> Result<(), Reject> {
+    fn replied(
+        &mut self,
+        text: &str,
+        line: u64,
+        out: &mut Sink<'_>,
+        companions: &mut Companions,
+    ) -> Result<(), Reject> {
         self.settle(out)?;
         self.echo = None;
         if let Some((text, line)) = self.interrupted.take() {
@@ -184,17 +190,23 @@ impl Run {
         let (seq, turn) = (self.seq, self.turn);
         self.seq += 1;
         self.reply = Some(Reply { id, seq, turn, line, text, thinking, response: None, timestamp: None });
-        self.push_ahead(out, beside)
+        self.push_ahead(out, companions)
     }
 
-    fn push_ahead(&mut self, out: &mut Sink<'_>, beside: &Beside) -> Result<(), Reject> {
+    fn push_ahead(&mut self, out: &mut Sink<'_>, companions: &Companions) -> Result<(), Reject> {
         match self.ahead.take() {
-            Some(ahead) => self.push_usage(&ahead.printed, ahead.line, out, beside),
+            Some(ahead) => self.push_usage(&ahead.printed, ahead.line, out, companions),
             None => Ok(()),
         }
     }
 
-    fn printed(&mut self, text: &str, line: u64, out: &mut Sink<'_>, beside: &mut Beside) -> Result<(), Reject> {
+    fn printed(
+        &mut self,
+        text: &str,
+        line: u64,
+        out: &mut Sink<'_>,
+        companions: &mut Companions,
+    ) -> Result<(), Reject> {
         let told = told::read(text);
         if self.id.is_none() {
             self.opening.update(text);
@@ -217,11 +229,11 @@ impl Run {
             Told::Usage(printed) => {
                 self.is_awaiting = false;
                 if printed.is_ahead {
-                    self.push_ahead(out, beside)?;
+                    self.push_ahead(out, companions)?;
                     self.settle(out)?;
                     self.ahead = Some(Ahead { printed, line });
                 } else {
-                    self.push_usage(&printed, line, out, beside)?;
+                    self.push_usage(&printed, line, out, companions)?;
                 }
             }
             Told::Failed => {
@@ -240,14 +252,14 @@ impl Run {
                 self.push(Message { line, role: Role::User, kind: MessageKind::Abort, text, timestamp: None }, out)?;
             }
             Told::Interrupted => self.interrupted = Some((text.to_owned(), line)),
-            told => self.act(&told, text, line, out, beside)?,
+            told => self.act(&told, text, line, out, companions)?,
         }
         Ok(())
     }
 
     /// Ends the run. Returns `None` if nobody said anything.
-    pub(super) fn end(&mut self, out: &mut Sink<'_>, beside: &mut Beside) -> Result<Option<Facts>, Reject> {
-        self.push_ahead(out, beside)?;
+    pub(super) fn end(&mut self, out: &mut Sink<'_>, companions: &mut Companions) -> Result<Option<Facts>, Reject> {
+        self.push_ahead(out, companions)?;
         self.settle(out)?;
         let Some(session_id) = self.id.take() else { return Ok(None) };
         let first_moment = self.started.and_then(|started| out.local_moment(started));

@@ -2,9 +2,9 @@
 
 use super::record::Prompt;
 use crate::agents::uri::path_of_uri;
+use crate::extract::jsonl::each_record;
 use crate::extract::{NoteField, Reject, Sink, session_key};
 use crate::source::Source;
-use crate::source::jsonl::each_record;
 
 /// Ranks of the folders that the program, a command and a subagent's parent name; the highest wins.
 pub(super) const OF_PROGRAM: i64 = 2;

@@ -9,9 +9,9 @@ use super::{conversation_of, database_of, step_id, tools};
 use crate::agents::kit::calls::{Call, Outcome};
 use crate::agents::kit::store::damage;
 use crate::agents::kit::thread::{Position, Thread, blank};
+use crate::extract::jsonl::RecordReader;
 use crate::extract::{Facts, Kind, NoteField, Reject, Sink, error_type, session_key};
 use crate::source::Source;
-use crate::source::jsonl::RecordReader;
 use crate::tables::{MessageKind, MessageRow, Role, Status, UsageRow};
 
 /// Most calls of a turn that wait for results.

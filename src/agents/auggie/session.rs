@@ -37,19 +37,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         return Ok(());
     }
     let document = Torn::read(&json, "chatHistory");
-    let mut items = Vec::new();
-    for item in &document.items {
-        out.line();
-        match serde_json::from_str::<Item<'_>>(item.get()) {
-            Ok(item) => items.push(item),
-            Err(_) => out.problem(out.report.lines, "no exchange of a session"),
-        }
-        out.note_out_of_range(out.report.lines);
-    }
-    if let Some(error) = &document.error {
-        out.line();
-        out.problem(out.report.lines, &format!("a torn session; what stands before the tear was read: {error}"));
-    }
+    let items = exchanges(&document, out);
     let field = |key: &str| document.field::<Text<'_>>(key).owned();
     let session_id = field("sessionId").unwrap_or_else(|| source.stem().to_owned());
     let subagents: List<Object<Subagent<'_>>> = document.field("subAgents");
@@ -63,25 +51,8 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         parent_session_id: field("parentConversationId"),
         ..Facts::default()
     };
-    let root = facts.parent_session_id.clone().unwrap_or_else(|| facts.session_id.clone());
-    let children: Vec<_> = subagents
-        .0
-        .iter()
-        .enumerate()
-        .filter_map(|(place, run)| {
-            let run = run.0.as_ref()?;
-            let facts = Facts {
-                session_id: format!("{}:{}", facts.session_id, place + 1),
-                kind: SessionKind::Subagent,
-                parent_session_id: Some(facts.session_id.clone()),
-                root_session_id: Some(root.clone()),
-                is_subagent: true,
-                subagent_type: run.name.owned(),
-                ..Facts::default()
-            };
-            Some((run, facts))
-        })
-        .collect();
+    let runs = (1..).zip(&subagents.0).filter_map(|(number, run)| Some((number, run.0.as_ref()?)));
+    let children: Vec<_> = runs.map(|(number, run)| (run, facts_of_subagent(number, run, &facts))).collect();
     let mut main = Session::new(facts, state.0.and_then(|state| state.model.owned()));
     for (run, facts) in children.iter().rev() {
         if let Some(request) = run.request.get() {
@@ -106,6 +77,35 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     }
     out.turn_to("");
     Ok(())
+}
+
+fn exchanges<'d>(document: &'d Torn<'_>, out: &mut Sink<'_>) -> Vec<Item<'d>> {
+    let mut items = Vec::new();
+    for item in &document.items {
+        out.line();
+        match serde_json::from_str(item.get()) {
+            Ok(item) => items.push(item),
+            Err(_) => out.problem(out.report.lines, "no exchange of a session"),
+        }
+        out.note_out_of_range(out.report.lines);
+    }
+    if let Some(error) = &document.error {
+        out.line();
+        out.problem(out.report.lines, &format!("a torn session; what stands before the tear was read: {error}"));
+    }
+    items
+}
+
+fn facts_of_subagent(number: u32, run: &Subagent<'_>, main: &Facts) -> Facts {
+    Facts {
+        session_id: format!("{}:{number}", main.session_id),
+        kind: SessionKind::Subagent,
+        parent_session_id: Some(main.session_id.clone()),
+        root_session_id: main.parent_session_id.clone().or_else(|| Some(main.session_id.clone())),
+        is_subagent: true,
+        subagent_type: run.name.owned(),
+        ..Facts::default()
+    }
 }
 
 struct Session {

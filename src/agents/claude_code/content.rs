@@ -1,4 +1,4 @@
-//! Message contents: a text or a list of blocks.
+//! Contents of messages and structured results of tools: a text, a list of blocks or an object.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,10 +6,42 @@ use std::fmt;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::record::{Block, ToolResult};
 use crate::agents::kit::texts::{self, join, string_of, text_or_mark};
-use crate::source::records::lenient;
+use crate::extract::RecordedHunks;
+use crate::source::records::{Flag, Fraction, Number, Raw, Text, lenient, record};
 use crate::source::{repair, without_lone_surrogates};
+
+record! {
+    /// One block of a message's content.
+    Block<'a> {
+        kind: Text<'a> = "type",
+        text: Text<'a> = "text",
+        thinking: Text<'a> = "thinking",
+        id: Text<'a> = "id",
+        name: Text<'a> = "name",
+        input: Raw<'a> = "input",
+        server: Text<'a> = "server_name",
+        call: Text<'a> = "tool_use_id",
+        content: Raw<'a> = "content",
+        is_error: Flag = "is_error",
+    }
+
+    /// The fields of a tool's structured result that have columns of their own.
+    ToolResult<'a> {
+        agent: Text<'a> = "agentId",
+        duration_ms: Fraction = "durationMs",
+        duration_seconds: Fraction = "durationSeconds",
+        total_duration_ms: Fraction = "totalDurationMs",
+        interrupted: Flag = "interrupted",
+        background: Text<'a> = "backgroundTaskId",
+        interpretation: Text<'a> = "returnCodeInterpretation",
+        exit_code: Number = "exitCode",
+        status: Text<'a> = "status",
+        kind: Text<'a> = "type",
+        hunks: RecordedHunks = "structuredPatch",
+        content: Raw<'a> = "content",
+    }
+}
 
 /// The blocks of a message. A text is one text block; anything else has no blocks.
 #[derive(Debug, Clone, Default)]

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use super::call_key;
-use super::content::output_text;
-use super::record::{Block, Line, Message};
+use super::content::{Block, output_text};
+use super::record::{Line, Message};
 use super::tools::{Outcome, is_shell};
 use crate::agents::held::{MOST_IN_REPLY, OpenBytes, bytes_of};
 use crate::agents::kit::texts::{add_line, string_of};

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::record::Prompt;
 use crate::agents::prompts::{TypedPrompt, TypedPrompts};
+use crate::extract::jsonl::each_record;
 use crate::extract::{Kind, Reject, Sink, key, session_key};
 use crate::source::Source;
-use crate::source::jsonl::each_record;
 use crate::source::records::{Object, Text, record};
 use crate::tables::MessageKind;
 

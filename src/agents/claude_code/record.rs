@@ -1,8 +1,7 @@
 //! The shapes of Claude Code's records, 0.2 to 2.1.
 
 use super::content::{Content, Structured};
-use crate::extract::RecordedHunks;
-use crate::source::records::{Flag, Fraction, List, Moment, Number, Object, Raw, Text, TokenNumber, Usd, record};
+use crate::source::records::{Flag, List, Moment, Number, Object, Raw, Text, TokenNumber, Usd, record};
 
 record! {
     /// One line of a transcript.
@@ -173,20 +172,6 @@ record! {
         line: Raw<'a> = "message",
     }
 
-    /// One block of a message's content.
-    Block<'a> {
-        kind: Text<'a> = "type",
-        text: Text<'a> = "text",
-        thinking: Text<'a> = "thinking",
-        id: Text<'a> = "id",
-        name: Text<'a> = "name",
-        input: Raw<'a> = "input",
-        server: Text<'a> = "server_name",
-        call: Text<'a> = "tool_use_id",
-        content: Raw<'a> = "content",
-        is_error: Flag = "is_error",
-    }
-
     /// The fields of a tool call's arguments that have columns of their own.
     Input<'a> {
         command: Text<'a> = "command",
@@ -194,22 +179,6 @@ record! {
         path: Text<'a> = "path",
         description: Text<'a> = "description",
         subagent: Text<'a> = "subagent_type",
-    }
-
-    /// The fields of a tool's structured result that have columns of their own.
-    ToolResult<'a> {
-        agent: Text<'a> = "agentId",
-        duration_ms: Fraction = "durationMs",
-        duration_seconds: Fraction = "durationSeconds",
-        total_duration_ms: Fraction = "totalDurationMs",
-        interrupted: Flag = "interrupted",
-        background: Text<'a> = "backgroundTaskId",
-        interpretation: Text<'a> = "returnCodeInterpretation",
-        exit_code: Number = "exitCode",
-        status: Text<'a> = "status",
-        kind: Text<'a> = "type",
-        hunks: RecordedHunks = "structuredPatch",
-        content: Raw<'a> = "content",
     }
 
     /// The description next to a subagent's transcript.

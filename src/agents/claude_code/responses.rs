@@ -4,7 +4,6 @@ use std::rc::Rc;
 
 use super::provider::provider_of;
 use super::record::{CacheCreation, Iteration, Line, Message, Usage};
-use super::transcript::tokens;
 use crate::extract::{KeyMap, Kind, key};
 use crate::source::records::{Text, TokenNumber};
 use crate::tables::UsageRow;
@@ -328,4 +327,9 @@ fn never_stores_final_count(version: &str) -> bool {
     let mut parts = version.split(['.', '-', '+']).map(|part| part.parse::<u32>().unwrap_or(0));
     let version = (parts.next().unwrap_or(0), parts.next().unwrap_or(0), parts.next().unwrap_or(0));
     ((1, 0, 10)..(2, 1, 30)).contains(&version)
+}
+
+/// Returns billed tokens. They are never negative; a negative number is damage.
+fn tokens(number: TokenNumber) -> Option<i64> {
+    number.0
 }

@@ -1,6 +1,7 @@
 //! Tools: the category of each, and the outcome of a call by its result.
 
-use super::record::{Input, ToolResult};
+use super::content::ToolResult;
+use super::record::Input;
 use crate::agents::kit::texts::string_of;
 use crate::agents::mcp;
 use crate::extract::EditedLines;

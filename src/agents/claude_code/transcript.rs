@@ -8,16 +8,15 @@ mod replies;
 
 use std::borrow::Cow;
 
+use super::content::Block;
 use super::pending::{PendingCalls, Replies};
-use super::record::{Block, Description, Line};
+use super::record::{Description, Line};
 use super::responses::Responses;
 use super::tree::Tree;
 use super::user::UserText;
 use crate::agents::ids::Prints;
-use crate::agents::kit::texts::join;
+use crate::extract::jsonl::RecordReader;
 use crate::extract::{Facts, Kind, NoteField, Reject, Sink, key, session_key};
-use crate::source::jsonl::RecordReader;
-use crate::source::records::TokenNumber;
 use crate::source::{self, Source, repair};
 use crate::tables::{MessageKind, MessageRow, Role};
 use progress::Progress;
@@ -346,14 +345,4 @@ struct Spot<'l, 'j> {
 
 fn message_key(agent: &str, uuid: &str) -> u64 {
     key(agent, Kind::Message, uuid)
-}
-
-/// Returns billed tokens. They are never negative; a negative number is damage.
-pub(super) fn tokens(number: TokenNumber) -> Option<i64> {
-    number.0
-}
-
-/// Joins texts with a line end between them.
-pub(super) fn joined<'t>(texts: impl Iterator<Item = &'t str>) -> Option<Cow<'t, str>> {
-    join(texts.map(Cow::Borrowed))
 }

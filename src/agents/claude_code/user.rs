@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-use super::record::{Block, Line};
-use super::transcript::joined;
+use super::content::Block;
+use super::record::Line;
+use crate::agents::kit::texts::join;
 use crate::tables::{MessageKind, Role};
 
 /// Content of a user line, and its kind.
@@ -98,4 +99,9 @@ fn kind_of(line: &Line<'_>, text: &str, has_boundary: bool) -> MessageKind {
         None | Some("human") => MessageKind::Prompt,
         Some(_) => MessageKind::Notice,
     }
+}
+
+/// Joins texts with a line end between them.
+fn joined<'t>(texts: impl Iterator<Item = &'t str>) -> Option<Cow<'t, str>> {
+    join(texts.map(Cow::Borrowed))
 }

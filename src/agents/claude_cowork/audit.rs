@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use super::Record;
 use crate::agents::kit::thread::{Position, Thread};
+use crate::extract::jsonl::RecordReader;
 use crate::extract::{Facts, Kind, Reject, Sink, session_key};
 use crate::source::Source;
-use crate::source::jsonl::RecordReader;
 use crate::source::records::{Moment, Object, Raw, Text, TokenNumber, record};
 use crate::tables::{UsageGrain, UsageRow};
 

@@ -1,14 +1,19 @@
 //! Files next to the messages of a task: `task_metadata.json`, `history_item.json`, the index.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::index;
-use super::places::index_beside;
 use super::record::{HistoryItem, TaskMetadata};
 use crate::agents::waiting::LastBefore;
 use crate::extract::Reject;
 use crate::source::records::Text;
 use crate::source::{Source, repair};
+
+/// Metadata next to the messages.
+pub(super) const METADATA: &str = "task_metadata.json";
+pub(super) const ITEM: &str = "history_item.json";
+/// Cline's index, below its storage.
+pub(super) const TASKS: &str = "state/taskHistory.json";
 
 /// Facts of a task that are recorded outside its messages.
 #[derive(Default)]
@@ -59,12 +64,12 @@ impl Companion {
     /// Reads the files in the folder of a task.
     pub(super) fn of(source: &Source<'_>, folder: &Path) -> Result<Self, Reject> {
         let mut companion = Self::default();
-        if let Some(bytes) = source.sidecar(&folder.join("task_metadata.json"))
+        if let Some(bytes) = source.sidecar(&folder.join(METADATA))
             && let Ok(metadata) = serde_json::from_str::<TaskMetadata<'_>>(&repair(&bytes))
         {
             companion.take(&metadata);
         }
-        if let Some(bytes) = source.sidecar(&folder.join("history_item.json")) {
+        if let Some(bytes) = source.sidecar(&folder.join(ITEM)) {
             companion.item = serde_json::from_str::<HistoryItem<'_>>(&repair(&bytes)).ok().map(|item| Item::of(&item));
         }
         if let Some(index) = index_beside(folder) {
@@ -135,4 +140,11 @@ impl Item {
             mode: item.mode.owned(),
         }
     }
+}
+
+/// Returns the index that is read together with a task. It changes with every task, so it is not used if metadata name
+/// the models: otherwise each new task would cause all others to be read again.
+pub(super) fn index_beside(folder: &Path) -> Option<PathBuf> {
+    let storage = folder.parent()?.parent()?;
+    (!folder.join(METADATA).is_file()).then(|| storage.join(TASKS))
 }

@@ -10,7 +10,7 @@ use super::keys;
 use super::metrics::{Numbers, OwnBill};
 use super::record::{Block, Message};
 use super::rows::Rows;
-use super::sdk::Session;
+use super::survey::Session;
 use super::timeline::moment;
 use super::xml;
 use crate::agents::held::{OpenBytes, TOO_MANY};

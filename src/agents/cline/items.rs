@@ -2,7 +2,7 @@
 
 use crate::agents::document::{self, Ending, Found};
 use crate::extract::{Reject, Sink};
-use crate::source::jsonl::Shape;
+use crate::source::records::Shape;
 use crate::source::{Source, repair};
 
 /// Counts and defects of a document.

@@ -16,6 +16,7 @@ mod record;
 mod rows;
 mod sdk;
 mod split;
+mod survey;
 mod task;
 mod timeline;
 mod tools;
@@ -26,8 +27,9 @@ use std::path::{Path, PathBuf};
 use super::{About, Agent, Found, Grain, Places, Records, RestsOn};
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
+use dialect::{CLINE, Dialect, FORK_OF_ROO};
 
-pub(super) use dialect::{Dialect, Signs};
+pub(super) use dialect::{KILO_CODE, ROO_CODE};
 pub(super) use places::{claims, companions, discover};
 
 /// Kinds of sources.
@@ -60,34 +62,13 @@ static ABOUT: About = About {
     ..About::NEW
 };
 
-pub(super) static DIALECT: Dialect = Dialect {
-    agent: "cline",
-    extensions: &["saoudrizwan.claude-dev", "saoudrizwan.cline-nightly"],
-    storages: &[".cline/data"],
-    storage_setting: None,
-    signs: Signs { files: &[], words: &[] },
-    takes_nameless: true,
-    whole_prompt_since: None,
-};
-
-/// Extensions that are not known by name and derive from Roo Code.
-static FORK_OF_ROO: Dialect = Dialect {
-    agent: "cline",
-    extensions: &[],
-    storages: &[],
-    storage_setting: None,
-    signs: Signs { files: &[], words: &[] },
-    takes_nameless: false,
-    whole_prompt_since: super::roo_code::DIALECT.whole_prompt_since,
-};
-
 impl Agent for Cline {
     fn about(&self) -> &'static About {
         &ABOUT
     }
 
     fn discover(&self, places: &Places, found: &mut Found) {
-        discover(&DIALECT, places, found);
+        discover(&CLINE, places, found);
         places::discover_forks(places, found);
         let of_folder = || places.environment("CLINE_DIR").map(|folder| format!("{folder}/data"));
         if let Some(data) = places.environment("CLINE_DATA_DIR").or_else(of_folder) {
@@ -99,7 +80,7 @@ impl Agent for Cline {
     }
 
     fn claims(&self, path: &Path) -> Option<&'static str> {
-        claims(&DIALECT, path)
+        claims(&CLINE, path)
     }
 
     fn companions(&self, path: &Path) -> Vec<PathBuf> {
@@ -107,7 +88,7 @@ impl Agent for Cline {
     }
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
-        let dialect = if places::is_of_roos_kind(source.path) { &FORK_OF_ROO } else { &DIALECT };
+        let dialect = if places::is_of_roos_kind(source.path) { &FORK_OF_ROO } else { &CLINE };
         extract(dialect, source, out)
     }
 }

@@ -3,16 +3,14 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::dialect::{Dialect, Signs};
-use super::task::{HISTORY, ITEM, METADATA, SHOWN};
+use super::companion::{ITEM, METADATA, TASKS, index_beside};
+use super::dialect::{CLINE, Dialect, KILO_CODE, ROO_CODE, Signs};
+use super::task::{HISTORY, SHOWN};
 use super::{INDEX, SESSION, SUBAGENT, TASK};
 use crate::agents::editor_settings::text_setting;
 use crate::agents::editors::users;
 use crate::agents::folders::{entries, folders, lies_in};
-use crate::agents::{Found, Places, kilo_code, roo_code};
-
-/// Cline's index, below its storage.
-const TASKS: &str = "state/taskHistory.json";
+use crate::agents::{Found, Places};
 
 /// Adds the tasks and sessions of an extension.
 pub(in crate::agents) fn discover(dialect: &Dialect, places: &Places, found: &mut Found) {
@@ -155,7 +153,7 @@ fn shows_signs(dialect: &Dialect, path: &Path, folder: &Path) -> bool {
 fn fork_of(path: &Path) -> Option<&str> {
     let mut parts = path.iter().skip_while(|part| *part != "globalStorage");
     let extension = parts.nth(1)?.to_str().filter(|_| parts.next().is_some())?;
-    let dialects = [&super::DIALECT, &roo_code::DIALECT, &kilo_code::DIALECT];
+    let dialects = [&CLINE, &ROO_CODE, &KILO_CODE];
     let mut known = dialects.iter().flat_map(|dialect| dialect.extensions);
     (!known.any(|id| extension.eq_ignore_ascii_case(id))).then_some(extension)
 }
@@ -164,7 +162,7 @@ fn fork_of(path: &Path) -> Option<&str> {
 pub(super) fn is_of_roos_kind(path: &Path) -> bool {
     let (Some(_), Some(folder)) = (fork_of(path), path.parent()) else { return false };
     let is_index = path.file_name().is_some_and(|name| name == "_index.json");
-    is_index || [&roo_code::DIALECT, &kilo_code::DIALECT].iter().any(|dialect| shows_signs(dialect, path, folder))
+    is_index || [&ROO_CODE, &KILO_CODE].iter().any(|dialect| shows_signs(dialect, path, folder))
 }
 
 /// Returns the files that are read together with a task or session.
@@ -181,11 +179,4 @@ pub(in crate::agents) fn companions(path: &Path) -> Vec<PathBuf> {
     }
     let beside = [HISTORY, METADATA, ITEM].into_iter().filter(|beside| *beside != name);
     beside.map(|beside| folder.join(beside)).chain(index_beside(folder)).collect()
-}
-
-/// Returns the index that is read together with a task. It changes with every task, so it is not used if metadata name
-/// the models: otherwise each new task would cause all others to be read again.
-pub(super) fn index_beside(folder: &Path) -> Option<PathBuf> {
-    let storage = folder.parent()?.parent()?;
-    (!folder.join(METADATA).is_file()).then(|| storage.join(TASKS))
 }

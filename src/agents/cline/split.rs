@@ -95,9 +95,8 @@ impl Told {
 
 #[cfg(test)]
 mod tests {
-    use super::super::DIALECT as CLINE;
+    use super::super::dialect::{CLINE, KILO_CODE, ROO_CODE};
     use super::*;
-    use crate::agents::{kilo_code, roo_code};
 
     const OLD: i64 = 1_750_000_000_000;
     const NEW: i64 = 1_770_000_000_000;
@@ -127,7 +126,7 @@ mod tests {
 
     #[test]
     fn roo_and_kilo_go_by_the_time_and_the_protocol() {
-        for dialect in [&roo_code::DIALECT, &kilo_code::DIALECT] {
+        for dialect in [&ROO_CODE, &KILO_CODE] {
             assert_eq!(split(dialect, None, None, NEW, [3012, 0, 3000]), [12, 0, 3000]);
             assert_eq!(split(dialect, None, Some("anthropic"), NEW, [3012, 0, 3000]), [12, 0, 3000]);
             assert_eq!(split(dialect, None, Some("openai"), OLD, [3012, 0, 3000]), [12, 0, 3000]);
@@ -135,8 +134,8 @@ mod tests {
             assert_eq!(split(dialect, None, None, NEW, [12, 0, 3000]), [12, 0, 3000]);
         }
         let between = 1_762_500_000_000;
-        assert_eq!(split(&roo_code::DIALECT, None, None, between, [3012, 0, 3000]), [12, 0, 3000]);
-        assert_eq!(split(&kilo_code::DIALECT, None, None, between, [3012, 0, 3000]), [3012, 0, 3000]);
+        assert_eq!(split(&ROO_CODE, None, None, between, [3012, 0, 3000]), [12, 0, 3000]);
+        assert_eq!(split(&KILO_CODE, None, None, between, [3012, 0, 3000]), [3012, 0, 3000]);
     }
     #[test]
     fn a_split_is_a_guess_where_neither_time_nor_provider_nor_protocol_tell() {
@@ -148,10 +147,10 @@ mod tests {
         let caches = [3012, 0, 3000];
         assert!(is_guess(&CLINE, None, None, NEW, caches));
         assert!(!is_guess(&CLINE, Some("anthropic"), None, NEW, caches));
-        assert!(is_guess(&roo_code::DIALECT, None, None, OLD, caches));
-        assert!(!is_guess(&roo_code::DIALECT, None, Some("anthropic"), OLD, caches));
-        assert!(!is_guess(&roo_code::DIALECT, None, None, OLD, [12, 0, 3000]));
-        assert!(!is_guess(&kilo_code::DIALECT, None, None, NEW, caches));
+        assert!(is_guess(&ROO_CODE, None, None, OLD, caches));
+        assert!(!is_guess(&ROO_CODE, None, Some("anthropic"), OLD, caches));
+        assert!(!is_guess(&ROO_CODE, None, None, OLD, [12, 0, 3000]));
+        assert!(!is_guess(&KILO_CODE, None, None, NEW, caches));
         assert!(!is_guess(&CLINE, None, None, NEW, [3012, 0, 0]));
     }
 }

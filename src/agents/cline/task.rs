@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::billing::Billing;
 use super::chatter::Chatter;
-use super::companion::Companion;
+use super::companion::{Companion, METADATA};
 use super::dialect::Dialect;
 use super::history::{Form, History};
 use super::items;
@@ -21,9 +21,6 @@ use crate::tables::{SessionKind, UsageGrain, UsageRow};
 pub(super) const HISTORY: &str = "api_conversation_history.json";
 /// File of rows shown to the person; the second name is that of 2024.
 pub(super) const SHOWN: [&str; 2] = ["ui_messages.json", "claude_messages.json"];
-/// Metadata next to them.
-pub(super) const METADATA: &str = "task_metadata.json";
-pub(super) const ITEM: &str = "history_item.json";
 
 /// Reads the task whose folder the source's file lies in.
 pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {

@@ -2,13 +2,17 @@
 //! nothing but its prompts is known.
 
 use super::record::Prompt;
-use super::rollout::prompt_key;
 use crate::agents::prompts::{TypedPrompt, TypedPrompts};
-use crate::extract::{Reject, Sink, session_key};
-use crate::source::jsonl::each_record;
+use crate::extract::jsonl::each_record;
+use crate::extract::{Kind, Reject, Sink, key, session_key};
 use crate::source::records::{List, Object};
 use crate::source::{Source, repair};
 use crate::tables::MessageKind;
+
+/// Returns the key of the fact that a session holds a prompt, for histories that name no session.
+pub(super) fn prompt_key(agent: &str, text: &str) -> u64 {
+    key(agent, Kind::Presence, &format!("prompt:{}", text.trim()))
+}
 
 /// Reads the typed prompts. Each is claimed weakly, so that any rollout that has it wins.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {

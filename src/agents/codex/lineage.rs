@@ -2,6 +2,7 @@
 //! the copy. Turn ids distinguish them: they and thread ids are UUIDv7, and a copied turn began before the thread did.
 
 use super::record::Meta;
+use super::spawn::spawn_of;
 use crate::agents::ids::is_uuid;
 
 /// Owner of the current line, as far as it is known.
@@ -39,7 +40,7 @@ impl Lineage {
     pub(super) fn of(session: &str, meta: Option<&Meta<'_>>) -> Self {
         let own_from = meta.and_then(|meta| meta.own_from.0);
         let may_copy = meta.is_some_and(|meta| {
-            let spawned = super::rollout::spawn_of(meta).is_some();
+            let spawned = spawn_of(meta).is_some();
             meta.forked_from.get().is_some() || meta.parent.get().is_some() || spawned || own_from.is_some()
         });
         let owner = match (own_from, may_copy) {

@@ -9,6 +9,7 @@ mod lineage;
 mod outcome;
 mod record;
 mod rollout;
+mod spawn;
 mod state;
 mod titles;
 mod tools;

@@ -18,13 +18,12 @@ use super::counts::{Billed, Totals};
 use super::limits::Limits;
 use super::lineage::Lineage;
 use super::record::{Compacted, Event, Item, Line, Meta, TurnContext, UsageRecord};
+use crate::extract::jsonl::RecordReader;
 use crate::extract::{Facts, KeyMap, KeySet, Kind, Reject, Sink, key, session_key};
 use crate::source::Source;
-use crate::source::jsonl::RecordReader;
 use crate::tables::{MessageKind, MessageRow, Role};
 use calls::Calls;
 use ids::Ids;
-pub(super) use meta::{prompt_key, spawn_of};
 use replies::Reply;
 use users::Waiting;
 

@@ -1,9 +1,9 @@
 //! Titles of threads, in a separate file: `session_index.jsonl`.
 
 use super::record::Named;
+use crate::extract::jsonl::each_record;
 use crate::extract::{NoteField, Reject, Sink, session_key};
 use crate::source::Source;
-use crate::source::jsonl::each_record;
 
 /// Reads `session_index.jsonl`. The last of several names of a thread counts.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {

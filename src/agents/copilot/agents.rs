@@ -1,59 +1,12 @@
 //! The conversations of one file: the main one and those of the subagents. Each is a session of its own.
 
-use std::rc::Rc;
-
 use super::record::Subagent;
+use super::thread::Thread;
 use super::transcript::{Spot, Transcript};
 use super::{AGENT, child_session};
 use crate::agents::kit::facts::keep_earlier;
 use crate::extract::{Facts, NoteField, Reject, session_key};
 use crate::tables::SessionKind;
-
-/// Model and effort that the person selected.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Settings {
-    pub(super) model: Option<Rc<str>>,
-    pub(super) effort: Option<Rc<str>>,
-}
-
-/// One conversation.
-#[derive(Default)]
-pub(super) struct Thread {
-    pub(super) session: String,
-    /// The session that started it; `None` for the main one.
-    parent: Option<String>,
-    title: Option<String>,
-    agent_type: Option<String>,
-    /// Its id in envelopes; `None` while only the call that started it is known.
-    agent: Option<String>,
-    /// The call that started it.
-    call: Option<String>,
-    pub(super) seq: i64,
-    pub(super) turn: Option<i64>,
-    pub(super) model: Option<String>,
-    pub(super) settings: Settings,
-    pub(super) cwd: Option<String>,
-    pub(super) branch: Option<String>,
-    /// The message before the next one.
-    pub(super) last_message: Option<String>,
-    /// The reply that further chunks may continue.
-    pub(super) reply: Option<super::messages::Reply>,
-    first_moment: Option<i64>,
-    pub(super) has_rows: bool,
-}
-
-impl Thread {
-    pub(super) fn main(session: &str) -> Self {
-        Self { session: session.to_owned(), ..Self::default() }
-    }
-
-    /// Takes the next place in the session.
-    pub(super) fn next_seq(&mut self) -> i64 {
-        self.has_rows = true;
-        self.seq += 1;
-        self.seq - 1
-    }
-}
 
 impl Transcript<'_, '_> {
     /// Returns the conversation of an event: that of the subagent which its envelope names, or (older) of the call that

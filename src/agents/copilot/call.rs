@@ -1,11 +1,19 @@
 //! One model call as billed, from any kind of record.
 
-use super::agents::Settings;
+use std::rc::Rc;
+
 use super::metrics::Numbers;
 use crate::tables::{UsageGrain, UsageRow};
 
 /// A credit costs a cent.
 const CREDITS_PER_DOLLAR: f64 = 100.0;
+
+/// Model and effort that the person selected.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Settings {
+    pub(super) model: Option<Rc<str>>,
+    pub(super) effort: Option<Rc<str>>,
+}
 
 /// One model call, or the total of several.
 #[derive(Clone, Default)]

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::AGENT;
-use super::calls::object_of;
+use super::pending::object_of;
 use super::record::{Arguments, LegacyCall, LegacyChat, LegacyEntry, LegacyMessage};
 use super::tools;
 use crate::agents::ids::{self, Prints};

@@ -2,37 +2,10 @@
 
 use super::call::Call;
 use super::record::{AssistantMessage, Compaction, Notice, Permission, UserMessage};
-use super::transcript::{Spot, Transcript};
-use crate::agents::held::MOST_IN_REPLY;
+use super::thread::Reply;
+use super::transcript::{Asked, Spot, Transcript};
 use crate::extract::{Kind, Reject, error_type, key};
 use crate::tables::{MessageKind, MessageRow, Role};
-
-/// A reply that further chunks may continue.
-pub(super) struct Reply {
-    id: String,
-    response: String,
-    parent: Option<String>,
-    seq: i64,
-    turn: Option<i64>,
-    timestamp: Option<i64>,
-    text: String,
-    thinking: String,
-    model: Option<String>,
-    line: i64,
-}
-
-impl Reply {
-    /// True if the next chunk begins another message.
-    fn is_full(&self) -> bool {
-        self.text.len() + self.thinking.len() > MOST_IN_REPLY
-    }
-}
-
-/// A permission that was asked for.
-pub(super) struct Asked {
-    kind: String,
-    call: Option<String>,
-}
 
 /// Beginnings of texts that the program writes in the person's name.
 const INJECTED: [&str; 4] = ["<skill-context", "<reminder>", "<system_notification>", "<system_reminder>"];

@@ -1,11 +1,8 @@
-//! Token counts, and those of shutdowns. Until 1.0.67 each process counted for itself; from about 1.0.80 on, the counts
-//! continue over resumes.
+//! Token counts, and those of shutdowns.
 
 use std::collections::BTreeMap;
 
 use super::NANO_PER_DOLLAR;
-use super::call::Call;
-use super::ledger::Ledger;
 use super::record::{Metric, Shutdown};
 use crate::source::records::{Object, Raw, TokenNumber};
 use crate::source::repair;
@@ -40,7 +37,7 @@ impl Numbers {
 /// Counters of one model in a shutdown: input, output, cache reads, cache writes, reasoning; and the cost.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Counters {
-    tokens: [Option<i64>; 5],
+    pub(super) tokens: [Option<i64>; 5],
     pub(super) nano: Option<f64>,
 }
 
@@ -49,13 +46,13 @@ impl Counters {
         Self { tokens: tokens.map(|number| number.0), nano }
     }
 
-    pub(super) fn of_call(call: &Call) -> Self {
-        let Numbers { input, cache_read, cache_write, output, reasoning } = call.numbers;
+    pub(super) fn of_call(numbers: Numbers, cost: Option<f64>) -> Self {
+        let Numbers { input, cache_read, cache_write, output, reasoning } = numbers;
         let cache = cache_read.unwrap_or(0).saturating_add(cache_write.unwrap_or(0));
         let input = input.map(|input| input.saturating_add(cache));
         Self {
             tokens: [input, output, cache_read, cache_write, reasoning],
-            nano: call.cost.map(|usd| usd * NANO_PER_DOLLAR),
+            nano: cost.map(|usd| usd * NANO_PER_DOLLAR),
         }
     }
 
@@ -79,7 +76,7 @@ impl Counters {
         Self { tokens: rest.tokens.map(|tokens| tokens.map(|tokens| tokens.max(0))), nano }
     }
 
-    fn output(&self) -> i64 {
+    pub(super) fn output(&self) -> i64 {
         let [_, output, ..] = self.tokens;
         output.unwrap_or(0)
     }
@@ -99,11 +96,11 @@ impl Counters {
     }
 
     /// Returns true if none of the counts has fallen.
-    fn goes_on_from(&self, earlier: &Self) -> bool {
+    pub(super) fn goes_on_from(&self, earlier: &Self) -> bool {
         self.tokens.iter().zip(&earlier.tokens).all(|(now, then)| now.unwrap_or(0) >= then.unwrap_or(0))
     }
 
-    fn minus(&self, earlier: &Self) -> Self {
+    pub(super) fn minus(&self, earlier: &Self) -> Self {
         let mut tokens = self.tokens;
         for (now, then) in tokens.iter_mut().zip(&earlier.tokens) {
             *now = now.map(|now| now - then.unwrap_or(0));
@@ -133,65 +130,6 @@ pub(super) fn version(text: &str) -> Option<[u32; 3]> {
 /// Time since which an AI unit costs a cent; before, requests were counted. 2026-06-01, microseconds since 1970.
 pub(super) const UNITS_HAVE_A_PRICE: i64 = 1_780_272_000_000_000;
 
-const LAST_FOR_ITSELF: [u32; 3] = [1, 0, 67];
-const FIRST_GOING_ON: [u32; 3] = [1, 0, 80];
-
-impl Ledger {
-    /// Returns the usage that a shutdown adds to those before it, by model.
-    pub(super) fn totals(&mut self, shutdown: &Shutdown<'_>) -> Vec<Total> {
-        let snapshot = shutdown.snapshot.0.as_ref().filter(|_| counters(&shutdown.metrics).is_empty());
-        let metrics = of_shutdown(shutdown);
-        let mut totals = Vec::new();
-        let mut all_go_on = self.has_checkpoint;
-        for (model, now) in metrics {
-            let earlier = self.previous.insert(model.clone(), now);
-            let goes_on = earlier
-                .filter(|then| now.goes_on_from(then) && (snapshot.is_some() || self.counts_go_on(&model, &now, then)));
-            // From the first checkpoint on, the cost continues over resumes, while the tokens may still restart.
-            let cost_goes_on = goes_on.is_some() || self.has_checkpoint;
-            all_go_on |= goes_on.is_some();
-            let nano = now.nano.map(|nano| added(nano, earlier.filter(|_| cost_goes_on).and_then(|then| then.nano)));
-            let counters = Counters { nano, ..goes_on.map_or(now, |earlier| now.minus(&earlier)) };
-            if !counters.numbers().is_zero() {
-                totals.push(Total { model, counters });
-            }
-        }
-        let earlier = self.previous_nano;
-        self.previous_nano = shutdown.nano.0.or(earlier);
-        // The common cost of several models does not show the cost of each.
-        if let [only] = totals.as_mut_slice()
-            && only.counters.nano.is_none()
-        {
-            only.counters.nano = shutdown.nano.0.map(|nano| added(nano, earlier.filter(|_| all_go_on)));
-        }
-        totals
-    }
-
-    /// Returns true if counts that have not fallen continue those of the previous shutdown, judged by the output of
-    /// replies.
-    fn counts_go_on(&self, model: &str, now: &Counters, earlier: &Counters) -> bool {
-        if let Some(said) = self.output_since_shutdown.get(model) {
-            let alone = now.output().abs_diff(*said);
-            let together = now.output().abs_diff(earlier.output().saturating_add(*said));
-            if alone != together {
-                return alone > together;
-            }
-        }
-        match self.version {
-            Some(version) if version >= FIRST_GOING_ON => true,
-            Some(version) if version <= LAST_FOR_ITSELF => false,
-            Some(_) => self.has_checkpoint,
-            // The log lost its start. Counts of separate processes rarely grow in all kinds of tokens.
-            None => true,
-        }
-    }
-}
-
-/// Returns the increase of a running sum. A sum that has fallen has restarted.
-fn added(now: f64, earlier: Option<f64>) -> f64 {
-    earlier.filter(|earlier| *earlier <= now).map_or(now, |earlier| now - earlier)
-}
-
 /// Returns the counters of each model in a shutdown.
 pub(super) fn of_shutdown(shutdown: &Shutdown<'_>) -> BTreeMap<String, Counters> {
     let own = counters(&shutdown.metrics);
@@ -200,7 +138,7 @@ pub(super) fn of_shutdown(shutdown: &Shutdown<'_>) -> BTreeMap<String, Counters>
 }
 
 /// Returns the counters of a shutdown's models, in the order of their names.
-fn counters(metrics: &Raw<'_>) -> BTreeMap<String, Counters> {
+pub(super) fn counters(metrics: &Raw<'_>) -> BTreeMap<String, Counters> {
     let json = repair(metrics.json().unwrap_or("{}").as_bytes());
     let metrics: BTreeMap<String, Object<Metric<'_>>> = serde_json::from_str(&json).unwrap_or_default();
     let counters = metrics.into_iter().filter_map(|(model, metric)| {

@@ -3,15 +3,20 @@
 mod agents;
 mod call;
 mod calls;
+mod events;
 mod ledger;
 mod legacy;
 mod messages;
 mod metrics;
+mod pending;
 mod record;
 mod sidecars;
 mod store;
+mod thread;
 mod tools;
+mod totals;
 mod transcript;
+mod usage;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -116,7 +121,7 @@ impl Agent for CopilotCli {
         match source.kind {
             "database" => store::extract(source, out),
             "legacy" => legacy::extract(source, out),
-            _ => transcript::extract(source, out),
+            _ => events::extract(source, out),
         }
     }
 }

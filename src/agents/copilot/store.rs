@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
 
-use super::agents::Settings;
-use super::call::Call;
+use super::call::{Call, Settings};
 use super::metrics::Numbers;
 use super::{AGENT, child_session, dollars, recorded_key, stored_key};
 use crate::agents::kit::store::each_row;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::{debug_logs, traces};
 use crate::agents::kit::store::each_row;
+use crate::extract::jsonl::each_record;
 use crate::extract::{Reject, Sink};
-use crate::source::jsonl::each_record;
 use crate::source::records::{Moment, Number, Object, Text, TokenNumber, record};
 use crate::source::{Database, Source, value_text};
 use crate::tables::{UsageGrain, UsageRow};

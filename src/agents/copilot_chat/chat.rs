@@ -126,21 +126,9 @@ impl Reader<'_, '_> {
         let mut last = None;
         let rounds = request.rounds();
         for (number, round) in rounds.iter().enumerate() {
-            let text = round.text_at("/response");
             let moment = round.moment_at("/timestamp");
-            let own = match round.text_at("/id") {
-                Some(own) => qualified(id, own).into_owned(),
-                None => self.thread.print("round", moment, [id].into_iter().chain(text)),
-            };
-            let thinking = thinking_of(round, "/thinking/text");
-            let row = MessageRow {
-                text,
-                thinking: thinking.as_deref(),
-                model: round.text_at("/modelId").or(model),
-                response_id: response.filter(|_| number + 1 == rounds.len()),
-                ..blank(Role::Assistant, MessageKind::Reply)
-            };
-            self.push(&own, moment, row)?;
+            let response = response.filter(|_| number + 1 == rounds.len());
+            let own = self.take_reply(id, round, response, model)?;
             for made in round.items_at("/toolCalls") {
                 let call_id = own_id(made.text_at("/id").unwrap_or_default());
                 let part = parts.remove(call_id);
@@ -178,6 +166,32 @@ impl Reader<'_, '_> {
             self.thread.is_sidechain = false;
         }
         Ok(last)
+    }
+
+    /// Stores the reply of a round and returns its id.
+    fn take_reply(
+        &mut self,
+        id: &str,
+        round: &Value,
+        response: Option<&str>,
+        model: Option<&str>,
+    ) -> Result<String, Reject> {
+        let text = round.text_at("/response");
+        let moment = round.moment_at("/timestamp");
+        let own = match round.text_at("/id") {
+            Some(own) => qualified(id, own).into_owned(),
+            None => self.thread.print("round", moment, [id].into_iter().chain(text)),
+        };
+        let thinking = thinking_of(round, "/thinking/text");
+        let row = MessageRow {
+            text,
+            thinking: thinking.as_deref(),
+            model: round.text_at("/modelId").or(model),
+            response_id: response,
+            ..blank(Role::Assistant, MessageKind::Reply)
+        };
+        self.push(&own, moment, row)?;
+        Ok(own)
     }
 
     fn add_call(&mut self, id: &str, call_id: &str, call: Call, end: &Outcome<'_>) -> Result<(), Reject> {

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use super::LOG;
 use crate::agents::document::Torn;
 use crate::agents::kit::values::At;
+use crate::extract::jsonl::RecordReader;
 use crate::extract::{Reject, Sink};
-use crate::source::jsonl::RecordReader;
 use crate::source::records::{Number, Raw, record};
 use crate::source::{Source, repair};
 

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::bubble::{is_users, summary_of};
 use super::conversation::{Conversation, Known, Place};
+use super::database::State;
 use super::listing::Listing;
 use super::record::{Bubble, Composer, Entries};
-use super::state::State;
 use super::{AGENT, transcript_key, value, workspace_key};
 use crate::agents::ids::Prints;
 use crate::extract::{Facts, Kind, NoteField, Reject, Sink, key, session_key};

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::AGENT;
 use super::ledger::{Billed, Ledger};
 use super::record::{Bubble, ToolData};
-use super::rows::Rows;
+use super::rows::{Rows, yield_to_twin};
 use super::tools::{self, Ending};
 use super::value;
 use crate::agents::kit::calls::{Call, Outcome};
@@ -212,7 +212,7 @@ impl<'o, 's> Conversation<'o, 's> {
     fn tell_twin(&mut self, bubble: &Bubble<'_>, is_users: bool, kind: Kind, id: &str) {
         let (Some(began), Some(twin)) = (self.known.began, bubble.twin_key(is_users)) else { return };
         self.rows.out.claim_since(twin, Some(began));
-        give_way_to_twin(self.rows.out, kind, id, twin, began);
+        yield_to_twin(self.rows.out, kind, id, twin, began);
     }
 
     fn call(
@@ -291,12 +291,6 @@ fn kind_of(bubble: &Bubble<'_>, role: Role, has_error: bool) -> MessageKind {
         Role::User => MessageKind::Prompt,
         _ => MessageKind::Reply,
     }
-}
-
-/// Lets a row's twin in a conversation that began before this one supersede it.
-pub(super) fn give_way_to_twin(out: &mut Sink<'_>, kind: Kind, id: &str, twin: u64, began: i64) {
-    // The time is kept in whole seconds and rounded up: two seconds earlier is before this conversation's own claim.
-    out.yields_to(kind, id, twin, Some(began.saturating_sub(2_000_000)));
 }
 
 fn given(raw: Raw<'_>) -> Option<Cow<'_, str>> {

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::composer::{read_inline, take_raw};
 use super::conversation::{Conversation, Known, Place};
+use super::database::State;
+use super::keys::{CHATS, COMPOSERS, GENERATIONS, PANES, PROMPTS};
 use super::listing::{Listing, each_composer};
 use super::record::{Bubble, ChatData, Composers, Generation, Tab, TypedText};
-use super::state::State;
 use super::{AGENT, transcript_key, value, workspace_key};
 use crate::agents::ids::Prints;
 use crate::agents::prompts::{TypedPrompt, TypedPrompts};
@@ -14,23 +15,8 @@ use crate::extract::{NoteField, Reject, Sink, session_key};
 use crate::source::records::{List, Object};
 use crate::tables::MessageKind;
 
-const CHATS: [&str; 2] = ["workbench.panel.aichat.view.aichat.chatdata", "workbench.panel.chat.view.chat.chatdata"];
-const COMPOSERS: &str = "composer.composerData";
-const PROMPTS: &str = "aiService.prompts";
-const GENERATIONS: &str = "aiService.generations";
-/// Beginning of the keys of composers' views, before a name of their own.
-const PANES: &str = "workbench.panel.composerChatViewPane.";
-const PANES_END: &str = "workbench.panel.composerChatViewPane/";
 /// Text before a composer's id in the state of its view.
 const VIEW: &str = "aichat.view.";
-
-/// Keys to read, each as one unit.
-pub(super) const KEYS: [&str; 5] = [CHATS[0], CHATS[1], COMPOSERS, PANES, PROMPTS];
-
-/// Returns a key, and the first and the last key that it stands for.
-pub(super) fn range_of(key: &'static str) -> (&'static str, &'static str, &'static str) {
-    if key == PANES { (key, key, PANES_END) } else { (key, key, key) }
-}
 
 /// Reads the value of one of the keys.
 pub(super) fn read(state: &State<'_>, key: &str, out: &mut Sink<'_>) -> Result<(), Reject> {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::AGENT;
-use super::conversation::give_way_to_twin;
 use super::record::{Cost, Entries};
+use super::rows::yield_to_twin;
 use super::value;
 use crate::extract::{Kind, Reject, Sink, key};
 use crate::source::records::Raw;
@@ -90,7 +90,7 @@ impl Ledger {
             out.usage(billed.row(session), seq, weak)?;
             if let Some((twin, began)) = billed.twin {
                 out.claim_since(twin, Some(began));
-                give_way_to_twin(out, Kind::Response, &billed.id, twin, began);
+                yield_to_twin(out, Kind::Response, &billed.id, twin, began);
             }
             let Some(model) = billed.model.as_deref() else { continue };
             out.yields_to(Kind::Response, &billed.id, self.key_of(out, model), None);

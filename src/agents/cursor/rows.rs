@@ -73,3 +73,9 @@ impl<'o, 's> Rows<'o, 's> {
         self.end_as(presence, facts)
     }
 }
+
+/// Lets a row's twin in a conversation that began before this one supersede it.
+pub(super) fn yield_to_twin(out: &mut Sink<'_>, kind: Kind, id: &str, twin: u64, began: i64) {
+    // The time is kept in whole seconds and rounded up: two seconds earlier is before this conversation's own claim.
+    out.yields_to(kind, id, twin, Some(began.saturating_sub(2_000_000)));
+}

@@ -7,30 +7,15 @@ use std::sync::Arc;
 use rusqlite::OptionalExtension;
 use xxhash_rust::xxh3::Xxh3;
 
+use super::database::{State, keep};
+use super::keys::{self, BUBBLE, COMPOSER};
 use super::listing::{self, Listing};
-use super::record::Composer;
-use super::{composer, items, place, value};
+use super::{composer, items};
 use crate::extract::{Reject, Sink};
 use crate::source::{Database, Scope, Section, Source};
 
-/// Beginning of the key of a composer's record, before its id.
-const COMPOSER: &str = "composerData:";
-/// Beginning of the key of a bubble, before its composer's id and its own.
-const BUBBLE: &str = "bubbleId:";
 /// Estimated size of a bubble, so that none has to be read for it. Bytes.
 const BUBBLE_WEIGHT: u64 = 8 << 10;
-
-/// One open database.
-pub(super) struct State<'d> {
-    pub(super) database: &'d Database,
-    /// Folder of the database's workspace.
-    pub(super) folder: Option<String>,
-    /// Name of the database's folder, which is the workspace's id.
-    pub(super) workspace: String,
-    listings: Arc<BTreeMap<String, Listing>>,
-    has_composers: bool,
-    has_items: bool,
-}
 
 /// Contents of a database, listed before its conversations are read.
 struct Survey {
@@ -87,40 +72,7 @@ pub(super) fn extract(source: &Source<'_>, database: &Database, out: &mut Sink<'
     Ok(())
 }
 
-/// Keeps the first damage; any other failure ends the reading.
-fn keep<T>(read: Result<T, Reject>, damaged: &mut Option<rusqlite::Error>) -> Result<Option<T>, Reject> {
-    match read {
-        Ok(read) => Ok(Some(read)),
-        Err(Reject::Database(error)) => {
-            damaged.get_or_insert(error);
-            Ok(None)
-        }
-        Err(other) => Err(other),
-    }
-}
-
-impl<'d> State<'d> {
-    /// Finds the tables of the database.
-    fn open(
-        source: &Source<'_>,
-        database: &'d Database,
-        listings: Arc<BTreeMap<String, Listing>>,
-    ) -> Result<Self, Reject> {
-        let has = |table: &str| -> Result<bool, Reject> {
-            let columns = database.columns(table)?;
-            Ok(["key", "value"].iter().all(|name| columns.iter().any(|column| column == name)))
-        };
-        let folder_name = source.path.parent().and_then(|folder| folder.file_name()).unwrap_or_default();
-        Ok(Self {
-            database,
-            folder: place::of_database(source),
-            workspace: folder_name.to_string_lossy().into_owned(),
-            has_composers: has("cursorDiskKV")?,
-            has_items: has("ItemTable")?,
-            listings,
-        })
-    }
-
+impl State<'_> {
     /// Returns all units, by keys and small columns alone: reads no bubble.
     fn list(&self, damaged: &mut Option<rusqlite::Error>) -> Vec<Section> {
         let mut units = Vec::new();
@@ -200,7 +152,7 @@ impl<'d> State<'d> {
         let mut stamp = Xxh3::new();
         stamp.update(self.folder.as_deref().unwrap_or_default().as_bytes());
         let mut found = Vec::new();
-        for key in items::KEYS {
+        for key in keys::ITEMS {
             let mut weight = None;
             let take = |json: &str| {
                 stamp.update(json.as_bytes());
@@ -215,79 +167,12 @@ impl<'d> State<'d> {
         found.into_iter().map(unit).collect()
     }
 
-    /// Takes the values of `ItemTable` that a key stands for, in the order of their own keys. A damaged page loses only
-    /// the values stored on it; the first damage is returned.
-    pub(super) fn each_item(&self, key: &'static str, mut take: impl FnMut(&str)) -> Result<(), Reject> {
-        let mut damaged = None;
-        let keys = keep(self.keys_of_items(key), &mut damaged)?.unwrap_or_default();
-        for key in keys {
-            keep(self.with_item(&key, &mut take), &mut damaged)?;
-        }
-        damaged.map_or(Ok(()), |error| Err(Reject::Database(error)))
-    }
-
-    /// Returns the keys that one key stands for, from the index alone.
-    fn keys_of_items(&self, key: &'static str) -> Result<Vec<String>, Reject> {
-        let (_, first, end) = items::range_of(key);
-        let query = "SELECT key FROM ItemTable WHERE key >= ?1 AND key <= ?2 ORDER BY key";
-        let mut statement = self.database.prepare(query)?;
-        Ok(statement.texts([first, end])?)
-    }
-
     /// Reads one unit, independently of the rest of the database.
     fn read(&self, key: &str, out: &mut Sink<'_>) -> Result<(), Reject> {
         match key.strip_prefix(COMPOSER) {
             Some(id) => composer::read(self, id, out),
             None => items::read(self, key, out),
         }
-    }
-
-    /// Returns the facts that the lists record of a composer.
-    pub(super) fn listing(&self, id: &str) -> Listing {
-        self.listings.get(id).cloned().unwrap_or_default()
-    }
-
-    /// Takes a composer's own record. Returns `None` if it is missing or cannot be read.
-    pub(super) fn composer<R>(&self, id: &str, take: impl FnOnce(&Composer<'_>) -> R) -> Result<Option<R>, Reject> {
-        let taken =
-            self.with_value(&format!("{COMPOSER}{id}"), |json| value::read::<Composer<'static>, _>(json, take).ok())?;
-        Ok(taken.flatten())
-    }
-
-    /// Takes the value of a key of `cursorDiskKV`. Returns `None` if it is missing or null.
-    pub(super) fn with_value<R>(&self, key: &str, take: impl FnOnce(&str) -> R) -> Result<Option<R>, Reject> {
-        self.with("SELECT value FROM cursorDiskKV WHERE key = ?1", key, take)
-    }
-
-    /// Takes the value of a key of `ItemTable`. Returns `None` if it is missing or null.
-    pub(super) fn with_item<R>(&self, key: &str, take: impl FnOnce(&str) -> R) -> Result<Option<R>, Reject> {
-        self.with("SELECT value FROM ItemTable WHERE key = ?1", key, take)
-    }
-
-    fn with<R>(&self, query: &str, key: &str, take: impl FnOnce(&str) -> R) -> Result<Option<R>, Reject> {
-        let mut statement = self.database.prepare(query)?;
-        let mut rows = statement.query([key])?;
-        let Some(row) = rows.next()? else { return Ok(None) };
-        Ok(value::text_of(row.get_ref(0)?).map(|json| take(&json)))
-    }
-
-    /// Returns the ids of a composer's bubbles, from the index alone.
-    pub(super) fn bubbles_of(&self, id: &str) -> Result<Vec<String>, Reject> {
-        let prefix = format!("{BUBBLE}{id}:");
-        let query = "SELECT key FROM cursorDiskKV WHERE key >= ?1 AND key < ?2 ORDER BY key";
-        let mut statement = self.database.prepare(query)?;
-        let mut rows = statement.query([&prefix, &format!("{BUBBLE}{id};")])?;
-        let mut ids = Vec::new();
-        while let Some(row) = rows.next()? {
-            let key: Option<String> = row.get(0).ok();
-            ids.extend(key.and_then(|key| key.strip_prefix(&prefix).map(str::to_owned)));
-        }
-        Ok(ids)
-    }
-
-    /// Takes a bubble's JSON.
-    pub(super) fn bubble<R>(&self, id: &str, bubble: &str, take: impl FnOnce(&str) -> R) -> Result<Option<R>, Reject> {
-        self.with_value(&format!("{BUBBLE}{id}:{bubble}"), take)
     }
 }
 

@@ -11,9 +11,9 @@ use super::tools;
 use super::{AGENT, value};
 use crate::agents::kit::calls::{Call, Outcome};
 use crate::agents::kit::thread::{Position, blank};
+use crate::extract::jsonl::RecordReader;
 use crate::extract::{Facts, Reject, Sink, session_key};
 use crate::source::Source;
-use crate::source::jsonl::RecordReader;
 use crate::tables::{MessageKind, MessageRow, Role, SessionKind};
 
 /// Returns the rows of a transcript. The file names the session, the folder its parent.

@@ -6,8 +6,8 @@ use rusqlite::types::ValueRef;
 
 use crate::agents::base64;
 use crate::agents::kit::texts::string_of;
-use crate::source::jsonl::Shape;
 use crate::source::records::Raw;
+use crate::source::records::Shape;
 use crate::source::repair;
 
 /// Returns the JSON text of a value; `None` for null and for values without one.

@@ -15,9 +15,9 @@ use crate::agents::ids::{Given, qualified};
 use crate::agents::kit::calls::Call;
 use crate::agents::kit::facts::{fill, keep_earlier, set};
 use crate::agents::kit::thread::{Parents, Position, Thread, blank};
+use crate::extract::jsonl::RecordReader;
 use crate::extract::{Facts, Kind, Reject, Sink, key};
 use crate::source::Source;
-use crate::source::jsonl::RecordReader;
 use crate::tables::{MessageKind, MessageRow, Role, UsageGrain, UsageRow};
 
 /// Reads a capture into the sink.

@@ -6,10 +6,24 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::record::Block;
 use crate::agents::kit::texts::{Blocks, join, text_or_mark};
-use crate::source::records::{ObjectInto, Raw, Text, lenient};
+use crate::source::records::{ObjectInto, Raw, Text, lenient, record};
 use crate::source::without_lone_surrogates;
+
+record! {
+    /// One block of a message's content.
+    Block<'a> {
+        kind: Text<'a> = "type",
+        text: Text<'a> = "text",
+        thinking: Text<'a> = "thinking",
+        id: Text<'a> = "id",
+        name: Text<'a> = "name",
+        input: Raw<'a> = "input",
+        call: Text<'a> = "tool_use_id",
+        content: Told<'a> = "content",
+        is_error: Raw<'a> = "is_error",
+    }
+}
 
 /// The blocks of a message.
 pub(super) type Content<'a> = Blocks<Block<'a>>;

@@ -1,6 +1,6 @@
 //! The shapes of Droid's records: session files of 2025-10 and later, and the settings next to them.
 
-use super::content::{Content, Told};
+use super::content::Content;
 use crate::source::records::{Fraction, List, Moment, Number, Object, Raw, Text, TokenNumber, record};
 
 record! {
@@ -50,19 +50,6 @@ record! {
         "apiProvider", "routerId", "openaiMessageId", "openaiReasoningId", "openaiEncryptedContent", "hookResults",
         "userMessageSource", "createdAt", "updatedAt",
     ]
-
-    /// One block of a message's content.
-    Block<'a> {
-        kind: Text<'a> = "type",
-        text: Text<'a> = "text",
-        thinking: Text<'a> = "thinking",
-        id: Text<'a> = "id",
-        name: Text<'a> = "name",
-        input: Raw<'a> = "input",
-        call: Text<'a> = "tool_use_id",
-        content: Told<'a> = "content",
-        is_error: Raw<'a> = "is_error",
-    }
 
     /// `<session>.settings.json`.
     Settings<'a> {

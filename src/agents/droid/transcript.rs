@@ -10,9 +10,9 @@ use super::settings::Companion;
 use crate::agents::ids::{Given, qualified};
 use crate::agents::kit::facts::set;
 use crate::agents::kit::thread::{Parents, Position, Thread};
+use crate::extract::jsonl::RecordReader;
 use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::source::Source;
-use crate::source::jsonl::RecordReader;
 use crate::tables::MessageRow;
 
 /// Reads a session into the sink.

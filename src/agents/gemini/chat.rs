@@ -11,8 +11,8 @@ use super::survey::{Place, Survey};
 use super::tokens::Numbers;
 use crate::agents::ids::Prints;
 use crate::agents::kit::facts::{fill, keep_earlier};
+use crate::extract::jsonl::RecordReader;
 use crate::extract::{Facts, NoteField, Reject, Sink, session_key};
-use crate::source::jsonl::RecordReader;
 use crate::source::{Lines, Source, repair};
 use crate::tables::{MessageKind, SessionKind};
 

@@ -6,9 +6,9 @@ use super::record::{Line, Visibility};
 use super::stored_key;
 use crate::agents::kit::facts::fill;
 use crate::agents::kit::thread::Position;
+use crate::extract::jsonl::RecordReader;
 use crate::extract::{Facts, Reject, Sink};
 use crate::source::Source;
-use crate::source::jsonl::RecordReader;
 use crate::tables::{UsageGrain, UsageRow};
 
 /// Reads a session.

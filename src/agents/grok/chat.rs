@@ -7,9 +7,9 @@ use super::{facts_of, log_key, tools};
 use crate::agents::kit::calls::{Call, Outcome};
 use crate::agents::kit::texts::join;
 use crate::agents::kit::thread::{Position, Thread, blank};
+use crate::extract::jsonl::RecordReader;
 use crate::extract::{Kind, Reject, Sink};
 use crate::source::Source;
-use crate::source::jsonl::RecordReader;
 use crate::tables::{MessageKind, MessageRow, Role, Status};
 
 /// Reads a session.

@@ -12,9 +12,9 @@ use crate::agents::ids::qualified;
 use crate::agents::kit::calls::{Call, Outcome};
 use crate::agents::kit::texts::{join, string_of};
 use crate::agents::kit::thread::{Position, Thread, blank};
+use crate::extract::jsonl::RecordReader;
 use crate::extract::{Kind, NoteField, Reject, Sink, error_type, session_key};
 use crate::source::Source;
-use crate::source::jsonl::RecordReader;
 use crate::source::records::{List, Object, Raw};
 use crate::tables::{Category, MessageKind, MessageRow, Role};
 

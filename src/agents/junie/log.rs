@@ -9,8 +9,8 @@ use crate::agents::kit::calls::{Call, Outcome};
 use crate::agents::kit::facts::{fill, set};
 use crate::agents::kit::texts::join;
 use crate::agents::kit::thread::{Position, Thread, blank};
+use crate::extract::jsonl::RecordReader;
 use crate::extract::{Facts, Kind, Reject, Sink, error_type};
-use crate::source::jsonl::RecordReader;
 use crate::source::{Source, name_of};
 use crate::tables::{MessageKind, MessageRow, Role, Status, UsageRow};
 

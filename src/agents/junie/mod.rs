@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use super::folders::{folders, lies_in};
 use super::{About, Agent, Found, Places, Records, RestsOn};
+use crate::extract::jsonl::each_record;
 use crate::extract::{NoteField, Reject, Sink, session_key};
 use crate::source::Source;
-use crate::source::jsonl::each_record;
 use record::Indexed;
 
 /// The value of the `agent` column.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::cline::{self, Dialect, Signs};
+use super::cline;
 use super::opencode::{self, Program};
 use super::{About, Agent, Found, Grain, Places, Records, RestsOn};
 use crate::extract::{Reject, Sink};
@@ -30,17 +30,6 @@ static ABOUT: About = About {
     ..About::NEW
 };
 
-pub(super) static DIALECT: Dialect = Dialect {
-    agent: "kilo-code",
-    extensions: &["kilocode.kilo-code"],
-    storages: &[],
-    storage_setting: Some("kilo-code.customStoragePath"),
-    signs: Signs { files: &[], words: &["inferenceProvider", "usageMissing"] },
-    takes_nameless: false,
-    // 4.119.0, of 2025-11-12.
-    whole_prompt_since: Some(1_762_905_600_000),
-};
-
 static PROGRAM: Program = Program { name: "kilo", folder_variable: None, database_variable: "KILO_DB" };
 
 /// Returns true if a source is one of the extension's.
@@ -54,12 +43,12 @@ impl Agent for KiloCode {
     }
 
     fn discover(&self, places: &Places, found: &mut Found) {
-        cline::discover(&DIALECT, places, found);
+        cline::discover(&cline::KILO_CODE, places, found);
         opencode::discover(&PROGRAM, places, found);
     }
 
     fn claims(&self, path: &Path) -> Option<&'static str> {
-        cline::claims(&DIALECT, path).or_else(|| opencode::claims(&PROGRAM, path))
+        cline::claims(&cline::KILO_CODE, path).or_else(|| opencode::claims(&PROGRAM, path))
     }
 
     fn companions(&self, path: &Path) -> Vec<PathBuf> {
@@ -75,6 +64,10 @@ impl Agent for KiloCode {
     }
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
-        if is_extensions(source.kind) { cline::extract(&DIALECT, source, out) } else { opencode::extract(source, out) }
+        if is_extensions(source.kind) {
+            cline::extract(&cline::KILO_CODE, source, out)
+        } else {
+            opencode::extract(source, out)
+        }
     }
 }

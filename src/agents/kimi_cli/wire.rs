@@ -8,8 +8,8 @@ use md5::{Digest, Md5};
 use super::Place;
 use super::record::{Folders, Line, Message, Meta, Payload, State};
 use super::talk::{Moment, Talk};
+use crate::extract::jsonl::RecordReader;
 use crate::extract::{Facts, Reject, Sink};
-use crate::source::jsonl::RecordReader;
 use crate::source::{Source, name_of, repair};
 use crate::tables::SessionKind;
 

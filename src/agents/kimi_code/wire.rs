@@ -12,8 +12,8 @@ use crate::agents::kit::calls::{Call, Outcome};
 use crate::agents::kit::texts::add_line;
 use crate::agents::kit::thread::{Parents, Position, Thread, blank};
 use crate::agents::tree::Parent;
+use crate::extract::jsonl::RecordReader;
 use crate::extract::{Facts, Kind, NoteField, Reject, Request, Sink, error_type, key, session_key};
-use crate::source::jsonl::RecordReader;
 use crate::source::{Source, name_of, repair};
 use crate::tables::{MessageKind, MessageRow, Role, SessionKind, Status, UsageRow};
 

@@ -8,9 +8,9 @@ use crate::agents::amazon_q::{call, ended, exit_status, succeeded};
 use crate::agents::kit::calls::Call;
 use crate::agents::kit::texts::join;
 use crate::agents::kit::thread::{Position, Thread, blank};
+use crate::extract::jsonl::RecordReader;
 use crate::extract::{KeyMap, Kind, Reject, Sink, key};
 use crate::source::Source;
-use crate::source::jsonl::RecordReader;
 use crate::tables::{MessageKind, MessageRow, Role, Status};
 
 /// Reads a session: its events, or only its state where there are none.

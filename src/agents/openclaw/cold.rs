@@ -3,9 +3,9 @@
 use super::dialect::DIALECT;
 use super::names::session_of;
 use crate::agents::pi::{Entry, Known, Transcript};
+use crate::extract::jsonl::RecordReader;
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
-use crate::source::jsonl::RecordReader;
 use crate::source::records::{Object, Text, record};
 
 record! {

@@ -12,8 +12,8 @@ use super::family::{Family, Member};
 use super::index::Listed;
 use crate::agents::kit::store::each_row;
 use crate::agents::pi::{Known, Transcript};
+use crate::extract::jsonl::RecordReader;
 use crate::extract::{NoteField, Reject, Sink, session_key};
-use crate::source::jsonl::RecordReader;
 use crate::source::{
     Database, Line, Scope, Section, Source, Statement, decompress, lines_of_blob, repair, value_bytes, value_text,
 };

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::ids::{Identity, Traits};
+use super::record::moment;
 use super::rows::{Known, Response, Rows, Said};
-use super::store::moment;
 use super::tokens::Billed;
 use super::tools::Call;
 use super::transcript::append;

@@ -6,11 +6,13 @@ use std::hash::Hasher;
 use rusqlite::Row;
 use xxhash_rust::xxh3::Xxh3;
 
-use super::store::{SESSIONS, moment};
+use super::record::moment;
 use crate::agents::kit::store::{Listing, each, number, text};
 use crate::extract::Reject;
 use crate::source::{Database, Section, Statement};
 
+/// The tables that hold sessions, the newest first.
+pub(super) const SESSIONS: [&str; 2] = ["session_v2", "session"];
 /// The tables that hold a session's records.
 const RECORDS: [&str; 3] = ["message", "part", "session_message"];
 

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::extract::{LineCounts, RecordedDiff, error_type};
-use crate::source::jsonl::Shape;
+use crate::source::records::Shape;
 use crate::source::records::{Flag, List, Moment, Number, Object, Raw, Text, TokenNumber, Usd, record};
 use crate::source::repair;
 use crate::tables::ErrorType;
@@ -243,4 +243,9 @@ pub(super) fn read<S: Shape, R>(bytes: &[u8], take: impl FnOnce(Result<S::Of<'_>
 
 fn of_text<'t, T: Deserialize<'t>>(text: &'t str) -> Result<T, String> {
     serde_json::from_str(text).map_err(|error| format!("no JSON object: {error}"))
+}
+
+/// A moment from a count of milliseconds, or, in some builds, seconds. Microseconds since 1970.
+pub(super) fn moment(count: i64) -> Option<i64> {
+    crate::time::from_epoch(count as f64)
 }

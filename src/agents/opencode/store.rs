@@ -6,7 +6,8 @@ use rusqlite::Row;
 
 use super::events::{EventRow, Events};
 use super::ids::moment_of;
-use super::record::{self, Revert};
+use super::listing::SESSIONS;
+use super::record::{self, Revert, moment};
 use super::rows::Known;
 use super::transcript::Transcript;
 use super::{go, listing};
@@ -15,8 +16,6 @@ use crate::extract::{Reject, Sink};
 use crate::source::records::{List, Text};
 use crate::source::{Database, Scope, Section, Source, Statement};
 
-/// The tables that hold sessions, the newest first.
-pub(super) const SESSIONS: [&str; 2] = ["session_v2", "session"];
 /// Sessions between a session and the outermost that started it, at most.
 const GENERATIONS: usize = 32;
 
@@ -302,9 +301,4 @@ fn known_of(session: &str, row: &Row<'_>) -> Known {
         is_stray: false,
         reverted,
     }
-}
-
-/// A moment from a count of milliseconds, or, in some builds, seconds. Microseconds since 1970.
-pub(super) fn moment(count: i64) -> Option<i64> {
-    crate::time::from_epoch(count as f64)
 }

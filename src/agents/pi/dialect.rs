@@ -1,7 +1,7 @@
 //! The meaning of pi's lines for each agent that writes them.
 
+use super::known::Known;
 use super::record::Message;
-use super::transcript::Known;
 use crate::tables::MessageKind;
 
 /// The author of a message of role `assistant`.

@@ -3,6 +3,7 @@
 
 mod content;
 mod dialect;
+mod known;
 mod record;
 mod tools;
 mod transcript;
@@ -12,13 +13,14 @@ use std::path::Path;
 
 use super::folders::{self, add_files, lies_in};
 use super::{About, Agent, Found, Grain, Places, Records, RestsOn};
+use crate::extract::jsonl::RecordReader;
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
-use crate::source::jsonl::RecordReader;
 
 pub(super) use dialect::{Dialect, PLAIN, Writer};
+pub(super) use known::Known;
 pub(super) use record::{Entry, Message};
-pub(super) use transcript::{Known, Transcript, session_of_stem};
+pub(super) use transcript::{Transcript, session_of_stem};
 
 /// The agent.
 pub struct Pi;

@@ -3,41 +3,16 @@
 mod calls;
 mod messages;
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
-
 use super::dialect::Dialect;
+use super::known::Known;
 use super::record::{Entry, Message, Snapshot};
 use crate::agents::kit::facts::{keep_earlier, set};
 use crate::agents::kit::thread::{Parents, Position, Thread};
 use crate::agents::tree::Parent;
+use crate::extract::jsonl::RecordReader;
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key};
-use crate::source::jsonl::RecordReader;
 use crate::source::unescape;
 use crate::tables::{MessageKind, MessageRow, SessionKind};
-
-/// The facts about a session apart from its lines.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Known {
-    /// Its id, whatever the header says.
-    pub(crate) session_id: Option<String>,
-    /// Its id where no header says one.
-    pub(crate) fallback_id: String,
-    pub(crate) title: Option<String>,
-    pub(crate) is_subagent: bool,
-    pub(crate) subagent_type: Option<String>,
-    pub(crate) parent_session_id: Option<String>,
-    pub(crate) root_session_id: Option<String>,
-    pub(crate) forked_from: Option<String>,
-    /// When it was forked: entries before it are copies. Microseconds since 1970.
-    pub(crate) forked_at: Option<i64>,
-    /// OpenClaw's key of a session that another started, if the list does not name that other session.
-    pub(crate) key: Option<String>,
-    /// Ids of sessions by the keys that OpenClaw calls them by.
-    pub(crate) by_key: Arc<BTreeMap<String, String>>,
-    /// Ids of the sessions that other agents' programs had for it, by the programs.
-    pub(crate) programs: BTreeMap<&'static str, String>,
-}
 
 /// Entries that hold nothing for the tables.
 const IGNORED: [&str; 9] = [

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::cline::{self, Dialect, Signs};
+use super::cline;
 use super::{About, Agent, Found, Places, RestsOn};
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
@@ -24,28 +24,17 @@ static ABOUT: About = About {
     ..About::NEW
 };
 
-pub(super) static DIALECT: Dialect = Dialect {
-    agent: "roo-code",
-    extensions: &["rooveterinaryinc.roo-cline", "rooveterinaryinc.roo-code-nightly"],
-    storages: &[".vscode-mock/global-storage"],
-    storage_setting: Some("roo-cline.customStoragePath"),
-    signs: Signs { files: &["history_item.json"], words: &["apiProtocol", "condense_context"] },
-    takes_nameless: false,
-    // 3.29.5, of 2025-11-01.
-    whole_prompt_since: Some(1_761_955_200_000),
-};
-
 impl Agent for RooCode {
     fn about(&self) -> &'static About {
         &ABOUT
     }
 
     fn discover(&self, places: &Places, found: &mut Found) {
-        cline::discover(&DIALECT, places, found);
+        cline::discover(&cline::ROO_CODE, places, found);
     }
 
     fn claims(&self, path: &Path) -> Option<&'static str> {
-        cline::claims(&DIALECT, path)
+        cline::claims(&cline::ROO_CODE, path)
     }
 
     fn companions(&self, path: &Path) -> Vec<PathBuf> {
@@ -53,6 +42,6 @@ impl Agent for RooCode {
     }
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
-        cline::extract(&DIALECT, source, out)
+        cline::extract(&cline::ROO_CODE, source, out)
     }
 }

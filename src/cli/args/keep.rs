@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
 
-use super::super::schedule::{System, TimeOfDay};
+use super::super::time_of_day::TimeOfDay;
 use crate::environment;
 
 /// `llrem upload`
@@ -85,6 +85,19 @@ impl ScheduleAction {
             Self::Run => "run",
         }
     }
+}
+
+/// A scheduler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum System {
+    /// Timers of systemd, for this user
+    Systemd,
+    /// The user's crontab
+    Cron,
+    /// Agents of launchd, on macOS
+    Launchd,
+    /// The Task Scheduler of Windows
+    Windows,
 }
 
 /// `llrem status`

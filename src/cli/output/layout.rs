@@ -1,9 +1,12 @@
 //! Finds the columns and widths with which a table fits into a terminal.
 
 use super::cell::{Cell, Weight, tail};
-use super::grid::{Column, GAP, Grid, Role};
+use super::grid::{Column, Grid, Role};
 use crate::shown::Signs;
 use crate::shown::width::width;
+
+/// Columns between two columns.
+pub(super) const GAP: usize = 2;
 
 /// Fewest columns to which a text is cut or wrapped.
 const NARROWEST: usize = 20;

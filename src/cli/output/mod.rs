@@ -3,11 +3,13 @@
 mod cell;
 mod cells;
 mod columnar;
+mod draw;
 mod escape;
 mod format;
 mod grid;
 mod layout;
 mod limit;
+mod look;
 mod pager;
 mod paint;
 mod printer;
@@ -29,8 +31,9 @@ use chrono_tz::Tz;
 
 pub use cell::Cell;
 pub use format::Format;
-pub use grid::{Column, Grid, Look, Role};
+pub use grid::{Column, Grid, Role};
 pub use limit::Limit;
+pub use look::Look;
 pub use pager::Reader;
 pub use paint::Paint;
 pub use printer::{Printer, Style, help, report};

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use super::grid::Look;
+use super::look::Look;
 use super::target::Target;
 use super::{OutputSettings, Printer};
 use crate::environment::{self, LLREM_PAGER, PAGER};

@@ -11,8 +11,9 @@ use arrow::error::ArrowError;
 
 use super::Rows;
 use super::cell::Cell;
-use super::grid::{Grid, Look, Role};
+use super::grid::{Grid, Role};
 use super::limit::Limit;
+use super::look::Look;
 use super::target::Target;
 use super::view::{KINDS, Shown, Unit, Values, View};
 use crate::environment::{self, COLUMNS};

@@ -4,7 +4,7 @@ use super::super::runner::Runner;
 use super::super::session::text;
 use super::super::settings::Settings;
 use super::super::when::Period;
-use super::screen::Asked;
+use super::asked::Asked;
 use crate::Result;
 use crate::query::Statement;
 use crate::shown::{one_line, value};

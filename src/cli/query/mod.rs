@@ -1,5 +1,6 @@
 //! `llrem query`: lists and runs canned queries.
 
+mod asked;
 mod empty;
 mod list;
 mod screen;
@@ -15,13 +16,13 @@ use super::output;
 use super::runner::Runner;
 use super::schema::SPARK;
 use super::settings::{Settings, check_agent};
-use super::sql;
 use super::when::Bound;
 use crate::query::canned::{Canned, Library};
 use crate::query::{Statement, nearest, spark};
 use crate::{Error, Result};
+pub(super) use asked::Asked;
 pub(super) use list::list;
-pub(super) use screen::{Asked, output, print};
+pub(super) use screen::{destination, output, print};
 
 /// Runs the command.
 pub(super) fn run(settings: &Settings, typed: &Query) -> Result<()> {
@@ -40,7 +41,7 @@ pub(super) fn run(settings: &Settings, typed: &Query) -> Result<()> {
     let given = typed_parameters(&typed.params, options)?;
     bind(settings, canned, &given)?;
     let lake = settings.open_lake()?;
-    let output = screen::output(sql::output(settings, typed.limit)?, canned);
+    let output = screen::output(destination(settings, typed.limit)?, canned);
     let mut runner = Runner::start(settings, &lake)?;
     check_project(&mut runner, typed.project.as_deref())?;
     Asked { canned, given: &given }.print(settings, &mut runner, output, &library)

@@ -5,16 +5,19 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Field, Schema};
 
-use super::super::output::{Output, Shown, Unit, View};
+use super::super::output::{Format, Limit, Output, Shown, Unit, View};
 use super::super::runner::Runner;
 use super::super::session;
 use super::super::settings::Settings;
-use super::super::when::Period;
+use super::asked::Asked;
 use super::{bind, empty};
 use crate::Result;
 use crate::query::Statement;
 use crate::query::canned::{Canned, Library, Purpose};
 use crate::tables::FINDINGS;
+
+/// Hint below a table that does not show all rows.
+const REMEDY: &str = "`--limit off` shows all";
 
 /// Columns of a finding on a terminal.
 const OF_FINDINGS: [(&str, &str); 7] = [
@@ -27,14 +30,12 @@ const OF_FINDINGS: [(&str, &str); 7] = [
     ("evidence", "evidence"),
 ];
 
-/// A canned query and the values that were given for its parameters.
-#[derive(Clone, Copy)]
-pub(in crate::cli) struct Asked<'a> {
-    pub(in crate::cli) canned: &'a Canned,
-    pub(in crate::cli) given: &'a [(String, String)],
+/// Returns the destination of the rows of a query.
+pub(in crate::cli) fn destination(settings: &Settings, limit: Option<Limit>) -> Result<Output> {
+    Ok(Output::new(&settings.output, Format::Csv)?.limited(settings.limit(limit)?, REMEDY))
 }
 
-impl<'a> Asked<'a> {
+impl Asked<'_> {
     /// Runs the query, and prints its rows. On a terminal, an empty result is a sentence.
     pub(in crate::cli) fn print(
         self,
@@ -105,16 +106,6 @@ impl<'a> Asked<'a> {
             title.push_str(&filter);
         }
         Ok(title)
-    }
-
-    /// Returns the time that was asked for.
-    pub(super) fn period(self, settings: &Settings) -> Result<Period> {
-        settings.clock.period(self.value("since"), self.value("until"))
-    }
-
-    /// Returns the value that was given for a parameter.
-    pub(super) fn value(self, name: &str) -> Option<&'a str> {
-        self.given.iter().rev().find(|(given, _)| given == name).map(|(_, value)| value.as_str())
     }
 }
 

@@ -1,8 +1,11 @@
 //! One line in the user's crontab. cron does not make up for missed times, so the line starts the job every hour, and the
 //! job ends at once unless it is due.
 
-use super::job::{Job, TimeOfDay};
-use super::system::{Installed, System, ask, tell};
+use super::super::args::System;
+use super::super::time_of_day::TimeOfDay;
+use super::installed::Installed;
+use super::job::Job;
+use super::program::{ask, tell};
 use crate::{Error, Result};
 
 /// End of the line. The shell that runs it takes it for a comment.

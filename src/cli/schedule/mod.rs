@@ -1,10 +1,12 @@
 //! `llrem schedule`: has the system's own scheduler run `etl` every night.
 
 mod cron;
+mod installed;
 mod job;
 mod launchd;
 mod log;
 mod night;
+mod program;
 mod status;
 mod system;
 mod systemd;
@@ -12,17 +14,16 @@ mod windows;
 
 use std::path::{Path, PathBuf};
 
-use super::args::{Schedule, ScheduleAction};
+use super::args::{Schedule, ScheduleAction, System};
 use super::holdings::moment_in_words;
 use super::output;
 use super::settings::{Settings, state_folder, system_clock};
 use crate::shown::{in_home, one_line};
 use crate::{Error, Result};
+use installed::Installed;
 use job::Job;
-pub(super) use job::TimeOfDay;
 use log::Log;
-pub(super) use system::System;
-use system::{Installed, installed};
+use system::installed;
 
 /// Runs the command.
 pub(super) fn run(settings: &Settings, typed: &Schedule) -> Result<()> {

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray};
 
+use super::super::args::System;
 use super::super::holdings::moment_in_words;
 use super::super::output::{self, Format, Look, Output};
 use super::super::settings::{Settings, system_clock};
+use super::installed::Installed;
 use super::log::Entry;
-use super::system::{Installed, System, installed};
+use super::system::installed;
 use super::{log, shown};
 use crate::shown::one_line;
 use crate::shown::value;

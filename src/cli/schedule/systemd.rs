@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use super::super::args::System;
+use super::installed::Installed;
 use super::job::Job;
-use super::system::{Installed, System, ask, tell};
+use super::program::{ask, tell};
 use crate::lake::fs;
 use crate::{Error, Result};
 

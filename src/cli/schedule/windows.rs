@@ -7,8 +7,10 @@ use std::path::Path;
 use chrono::NaiveDate;
 use quick_xml::escape::{escape, unescape};
 
+use super::super::args::System;
+use super::installed::Installed;
 use super::job::Job;
-use super::system::{Installed, System, ask, tell};
+use super::program::{ask, tell};
 use crate::{Error, Result};
 
 const NAME: &str = "llrem";

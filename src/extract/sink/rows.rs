@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::{Mode, Sink};
 use crate::error::Result;
 use crate::extract::hashing::Hex;
+use crate::extract::likeness::Letters;
 use crate::extract::repeated::Repeated;
 use crate::extract::{Reject, arguments, edited_lines, error_type, fullness, likeness, repository, test_runs};
 use crate::identity::{Kind, Record, ResponseCopy, key};
@@ -88,12 +89,7 @@ impl Sink<'_> {
         if !self.is_first(key) {
             return Ok(());
         }
-        let row = ToolCallRow {
-            output_bytes: row.output.and_then(|output| i64::try_from(output.len()).ok()),
-            started_at: plausible(row.started_at),
-            ended_at: plausible(row.ended_at),
-            ..row
-        };
+        let row = measured(row);
         let record =
             Record { fullness: fullness::of_call(&row), is_copy: weak, ..Record::new(Kind::ToolCall, key, row.seq) };
         self.session().passes(row.seq, bytes_of(&[row.input, row.command, row.output]));
@@ -112,13 +108,9 @@ impl Sink<'_> {
         }
         if keeps {
             let name = name.as_deref().unwrap_or_default();
-            let request = input.as_deref();
-            let input_key = request.map(|input| hex(arguments::input_key(name, input)));
-            let shape = request.map(|input| hex(likeness::input_shape(name, input, &mut self.letters)));
             let own_output = output.as_deref().map(self.own_output);
-            let output_key = own_output.map(|output| hex(likeness::output_key(output)));
-            let error = own_output.filter(|_| row.status == Status::Error);
-            let error_key = error.and_then(|error| likeness::error_key(error, &mut self.letters)).map(hex);
+            let hashes = call_hashes(name, input.as_deref(), own_output, row.status, &mut self.letters);
+            let [input_key, shape, output_key, error_key] = hashes.map(|hash| hash.map(hex));
             let [input, command, output] = [input, command, output].map(|text| text.filter(|_| stores));
             let changes = repository::changes(&row);
             let tests = test_runs::test_run(&row);
@@ -204,6 +196,33 @@ impl Sink<'_> {
         let counts = if self.stores_texts() { &mut self.redacted_in_rows } else { &mut unseen };
         texts.map(|text| text.filter(|_| keeps).map(|text| self.context.redactor.redact(text, counts)))
     }
+}
+
+/// Returns the call with the size of its output, and without times that cannot be.
+fn measured(row: ToolCallRow<'_>) -> ToolCallRow<'_> {
+    ToolCallRow {
+        output_bytes: row.output.and_then(|output| i64::try_from(output.len()).ok()),
+        started_at: plausible(row.started_at),
+        ended_at: plausible(row.ended_at),
+        ..row
+    }
+}
+
+/// Returns the hashes of a call's input, of its shape, of its output, and of its error.
+fn call_hashes(
+    name: &str,
+    input: Option<&str>,
+    output: Option<&str>,
+    status: Status,
+    letters: &mut Letters,
+) -> [Option<u64>; 4] {
+    let error = output.filter(|_| status == Status::Error);
+    [
+        input.map(|input| arguments::input_key(name, input)),
+        input.map(|input| likeness::input_shape(name, input, letters)),
+        output.map(likeness::output_key),
+        error.and_then(|error| likeness::error_key(error, letters)),
+    ]
 }
 
 fn bytes_of(texts: &[Option<&str>]) -> usize {

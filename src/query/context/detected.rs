@@ -11,10 +11,11 @@ use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::{col, lit};
 use futures::{StreamExt, TryStreamExt};
 
-use super::{Context, cores, in_zone, planned};
+use super::{Context, in_zone, planned};
 use crate::progress::Stage;
 use crate::query::findings::{self, Detector};
 use crate::query::kept_findings::KeptFindings;
+use crate::query::resources::cores;
 use crate::query::short_id::KnownSession;
 use crate::query::{Failure, reason, refusal, shared};
 use crate::tables::{FINDINGS, LAKE_TABLES, SESSIONS};

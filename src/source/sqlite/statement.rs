@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use rusqlite::fallible_streaming_iterator::FallibleStreamingIterator;
 use rusqlite::{CachedStatement, Error, Params, Row};
 
-use super::bounds::{Bounds, MAX_ROW, explained, stopped};
+use super::bounds::{Bounds, MAX_ROW, explained, not_stored, stopped};
 use crate::interrupt::interrupted;
 
 thread_local! {
@@ -14,14 +14,14 @@ thread_local! {
     static LEFT_OUT: RefCell<LeftOut> = const { RefCell::new(LeftOut::NOTHING) };
 }
 
-/// Data that is not read.
-pub(super) struct LeftOut {
+/// Data that is not read: rows that are too large, and whatever is not a table.
+pub(crate) struct LeftOut {
     /// Objects that agents have as tables, but that are something else.
     pub(super) names: BTreeSet<String>,
     /// Rows that are too large.
-    pub(super) rows: u64,
+    pub(crate) rows: u64,
     /// The problem of the first of them.
-    pub(super) first: String,
+    pub(crate) first: String,
 }
 
 impl LeftOut {
@@ -30,6 +30,11 @@ impl LeftOut {
     /// Takes what this thread has left out.
     pub(super) fn take() -> Self {
         LEFT_OUT.replace(Self::NOTHING)
+    }
+
+    /// Returns the problem of each object that is no table.
+    pub(crate) fn no_tables(&self) -> impl Iterator<Item = String> {
+        self.names.iter().map(|name| not_stored(name))
     }
 
     /// Adds an object that is no table.

@@ -4,7 +4,7 @@ use chrono::NaiveDateTime;
 use serde_json::json;
 
 use super::Run;
-use crate::agents::aider::chat::Beside;
+use crate::agents::aider::companions::Companions;
 use crate::agents::aider::told::{self, Told, Topic};
 use crate::extract::{EditedLines, Kind, Reject, Sink};
 use crate::tables::{Category, Status, ToolCallRow};
@@ -61,7 +61,7 @@ impl Run {
         text: &str,
         line: u64,
         out: &mut Sink<'_>,
-        beside: &mut Beside,
+        companions: &mut Companions,
     ) -> Result<(), Reject> {
         match (told, &mut self.acts.failure) {
             (Told::Other | Told::EditFailed, Some(failure)) => {
@@ -83,7 +83,7 @@ impl Run {
             Told::Applied(path) => self.edit(path, Status::Ok, line, out),
             Told::NotApplied(path) if refused.as_deref() == Some(path) => Ok(()),
             Told::NotApplied(path) => self.edit(path, Status::Error, line, out),
-            Told::Commit { hash, message } => self.commit(hash, message, line, out, beside),
+            Told::Commit { hash, message } => self.commit(hash, message, line, out, companions),
             Told::Running(command) if self.acts.may_run => self.shell(command, Status::Pending, line, out),
             Told::Asked { about, is_allowed } => {
                 // Aider pads the lines with spaces to one length.
@@ -169,12 +169,12 @@ impl Run {
         message: &str,
         line: u64,
         out: &mut Sink<'_>,
-        beside: &mut Beside,
+        companions: &mut Companions,
     ) -> Result<(), Reject> {
         let moment = |clock: Option<NaiveDateTime>| clock.and_then(|clock| out.local_moment(clock));
         let began = moment(self.started).map_or(i64::MIN, |began| began - ZONES);
         let ended = moment(self.until).map_or(i64::MAX, |ended| ended + ZONES);
-        let stored = beside.commit(hash).filter(|commit| (began..ended).contains(&commit.time));
+        let stored = companions.commit(hash).filter(|commit| (began..ended).contains(&commit.time));
         let time = stored.as_ref().map(|commit| commit.time);
         if let (Some(reply), Some(_)) = (&mut self.reply, time) {
             reply.timestamp = reply.timestamp.or(time);

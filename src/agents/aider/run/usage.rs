@@ -2,7 +2,7 @@
 
 use super::Run;
 use crate::agents::aider::analytics::{Send, provider};
-use crate::agents::aider::chat::{Beside, MOST_PASSED};
+use crate::agents::aider::companions::{Companions, MOST_PASSED};
 use crate::agents::aider::tokens::{Count, Printed};
 use crate::extract::{Kind, Reject, Sink};
 use crate::tables::{UsageGrain, UsageRow};
@@ -19,9 +19,9 @@ impl Run {
         printed: &Printed,
         line: u64,
         out: &mut Sink<'_>,
-        beside: &Beside,
+        companions: &Companions,
     ) -> Result<(), Reject> {
-        let logged = self.logged(printed, out, beside);
+        let logged = self.logged(printed, out, companions);
         let exact = |count: Count, exact: Option<i64>| exact.map_or(count, |tokens| Count { tokens, precision: 0 });
         let printed = Printed {
             sent: exact(printed.sent, logged.map(|send| send.sent)),
@@ -69,11 +69,11 @@ impl Run {
     }
 
     /// Returns the event of a send in the analytics log. Its events have the same order, within the run's time.
-    fn logged(&mut self, printed: &Printed, out: &Sink<'_>, beside: &Beside) -> Option<Send> {
+    fn logged(&mut self, printed: &Printed, out: &Sink<'_>, companions: &Companions) -> Option<Send> {
         let from = out.local_moment(self.started?)?;
         let until = self.until.and_then(|until| out.local_moment(until)).unwrap_or(i64::MAX);
-        let begun = beside.sends.partition_point(|send| send.time < from).max(self.next_send);
-        let left = beside.sends.get(begun..)?;
+        let begun = companions.sends.partition_point(|send| send.time < from).max(self.next_send);
+        let left = companions.sends.get(begun..)?;
         let place = left.iter().take(MOST_PASSED).position(|send| {
             (from..until).contains(&send.time)
                 && printed.sent.may_be(send.sent)

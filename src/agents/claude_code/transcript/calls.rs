@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use super::super::call_key;
-use super::super::content::{Structured, output_text};
+use super::super::content::{Block, Structured, output_text};
 use super::super::pending::{EarlyResult, PendingCall};
-use super::super::record::{Block, Input, Line};
+use super::super::record::{Input, Line};
 use super::super::tools::{self, Evidence, Outcome};
 use super::{Spot, Transcript};
 use crate::agents::ids;

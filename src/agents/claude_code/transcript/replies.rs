@@ -1,8 +1,9 @@
 //! Replies of the model: one message for each response, over as many lines as it takes.
 
 use super::super::call_key;
+use super::super::content::Block;
 use super::super::pending::Reply;
-use super::super::record::{Block, Line, Message};
+use super::super::record::{Line, Message};
 use super::super::tree::Id;
 use super::{Spot, Transcript};
 use crate::agents::held::TOO_MANY;

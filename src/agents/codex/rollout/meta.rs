@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use chrono::{DateTime, NaiveDateTime, Timelike};
 
 use super::super::lineage::Lineage;
-use super::super::record::{Git, Line, Meta, Spawn, Subagent, ThreadSource};
+use super::super::record::{Git, Line, Meta};
+use super::super::spawn::{source_of, spawn_of, subagent_of};
 use super::{Rollout, Spot};
 use crate::extract::{Facts, Reject};
 use crate::source::unescape;
@@ -122,35 +123,9 @@ fn kind_of(meta: &Meta<'_>, subagent: Option<&str>, is_subagent: bool) -> Sessio
     if is_subagent { SessionKind::Subagent } else { SessionKind::Session }
 }
 
-/// Returns the source of a thread, if it is not a plain word.
-fn source_of<'m>(meta: &Meta<'m>) -> Option<ThreadSource<'m>> {
-    serde_json::from_str(meta.source.json()?).ok()
-}
-
-/// Returns the spawner of a thread, if it was spawned.
-pub(in super::super) fn spawn_of<'m>(meta: &Meta<'m>) -> Option<Spawn<'m>> {
-    let json = source_of(meta)?.subagent.json()?;
-    serde_json::from_str::<Subagent<'m>>(json).ok()?.spawn.0
-}
-
-/// Returns the kind of a subagent's thread.
-fn subagent_of(meta: &Meta<'_>) -> Option<String> {
-    let json = source_of(meta)?.subagent.json()?;
-    if json.starts_with('"') {
-        return serde_json::from_str(json).ok();
-    }
-    let subagent: Subagent<'_> = serde_json::from_str(json).ok()?;
-    subagent.other.owned().or(Some("thread_spawn".to_owned()))
-}
-
 /// Returns a Windows path without the prefix of long paths.
 pub(super) fn without_prefix(path: &str) -> &str {
     path.strip_prefix(r"\\?\").unwrap_or(path)
-}
-
-/// Returns the key of the fact that a session holds a prompt, for histories that name no session.
-pub(in super::super) fn prompt_key(agent: &str, text: &str) -> u64 {
-    crate::extract::key(agent, crate::extract::Kind::Presence, &format!("prompt:{}", text.trim()))
 }
 
 #[cfg(test)]

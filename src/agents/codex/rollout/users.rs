@@ -2,9 +2,10 @@
 //! event before or after the message shows which it is.
 
 use super::super::content::Content;
+use super::super::history::prompt_key;
 use super::super::record::Item;
 use super::super::typed;
-use super::{Rollout, Spot, blank, meta};
+use super::{Rollout, Spot, blank};
 use crate::extract::Reject;
 use crate::tables::{MessageKind, MessageRow, Role};
 
@@ -127,7 +128,7 @@ impl Rollout<'_, '_> {
         let text = typed::typed_part(if announced.trim().is_empty() { &message.text } else { announced });
         self.begin_person_turn();
         if self.claims_prompts {
-            self.out.claim(meta::prompt_key(self.out.agent(), text), false);
+            self.out.claim(prompt_key(self.out.agent(), text), false);
         }
         let UserMessage { id, attachments, spot, .. } = message;
         let message = UserMessage { id: id.clone(), text: text.to_owned(), attachments: *attachments, spot: *spot };

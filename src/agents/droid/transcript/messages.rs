@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use super::super::calls::Name;
-use super::super::content::{plain_text, said};
+use super::super::content::{Block, plain_text, said};
 use super::super::model::model_name;
-use super::super::record::{Block, Line, Message};
+use super::super::record::{Line, Message};
 use super::super::reminder::{Surroundings, reminders};
 use super::super::tools::ToolResult;
 use super::super::user::{UserText, is_interruption};

@@ -1,18 +1,14 @@
 //! Sources with one JSON object per line. Reads what can be read of each line, and reports the rest.
 
-use serde::Deserialize;
+mod broken;
+mod glued;
 
-use super::broken::{Broken, Joined};
-use super::glued::Glued;
-use super::records::read_into;
-use super::{Line, Lines, Source, TORN_END, repair};
-use crate::extract::{Reject, Sink};
-
-/// The type of a record, for any lifetime of the line that it borrows from.
-pub(crate) trait Shape {
-    /// The record of one line.
-    type Of<'l>: Deserialize<'l> + Default;
-}
+use super::Sink;
+use crate::source::records::{Shape, read_into};
+use crate::source::{Line, Lines, Reject, Source, TORN_END, repair};
+pub(crate) use broken::Broken;
+use broken::Joined;
+use glued::Glued;
 
 /// Receives the records of a source, line by line.
 pub(crate) trait RecordReader<'s> {

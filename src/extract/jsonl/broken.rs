@@ -2,7 +2,7 @@
 
 use serde::de::IgnoredAny;
 
-use super::{Line, repair};
+use crate::source::{Line, repair};
 
 /// Most lines of one record.
 const LINES: usize = 16;

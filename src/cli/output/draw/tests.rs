@@ -1,6 +1,7 @@
 use super::super::cell::Cell;
+use super::super::grid::Column;
 use super::super::paint::Paint;
-use super::{Column, Drawn, Grid, Look, Role};
+use super::{Drawn, Grid, Look, Role};
 use crate::shown::Signs;
 
 fn look(width: usize) -> Look {
