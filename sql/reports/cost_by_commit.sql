@@ -25,52 +25,58 @@
 -- show: commit_sha as commit, cost_usd, repository, branch, responses, total_tokens, lines_added, lines_removed,
 -- show: test_runs, committed_at, basis
 -- total: totals
-with made as (
+with numbered as (
   select
-    t.machine, t.agent, s.root_session_id, t.commit_sha,
+    s.machine, s.agent, s.session_id, s.started_at, s.project, coalesce(s.git_repo, s.project) as repository,
+    dense_rank() over (
+      order by s.machine asc nulls last, s.agent asc nulls last, s.root_session_id asc nulls last
+    ) as root
+  from sessions s
+),
+made as (
+  select
+    s.root, t.commit_sha,
     max(t.started_at) as moment,
     max(t.git_branch) as branch,
-    max(coalesce(s.git_repo, s.project)) as repository,
+    max(s.repository) as repository,
     bool_or(array_contains(t.git_operations, 'amend')) as is_amend
   from tool_calls t
-  join sessions s on s.machine = t.machine and s.agent = t.agent and s.session_id = t.session_id
+  join numbered s on s.machine = t.machine and s.agent = t.agent and s.session_id = t.session_id
   where t.commit_sha is not null and t.started_at is not null
-  group by t.machine, t.agent, s.root_session_id, t.commit_sha
+  group by s.root, t.commit_sha
 ),
 followed as (
   select
     m.*,
     lead(m.is_amend) over (
-      partition by m.machine, m.agent, m.root_session_id order by m.moment asc nulls last, m.commit_sha asc nulls last
+      partition by m.root order by m.moment asc nulls last, m.commit_sha asc nulls last
     ) as is_replaced
   from made m
 ),
 commits as (
   select
     f.*,
-    row_number() over (
-      partition by f.machine, f.agent, f.root_session_id order by f.moment desc nulls last, f.commit_sha desc nulls last
-    ) as span
+    row_number() over (partition by f.root order by f.moment desc nulls last, f.commit_sha desc nulls last) as span
   from followed f
   where not coalesce(f.is_replaced, false)
 ),
 events as (
   select
-    u.machine, u.agent, s.root_session_id, u.timestamp as moment, 0 as commits, 1 as is_usage,
+    s.root, u.timestamp as moment, 0 as commits, 1 as is_usage,
     u.cost_usd, u.grain, u.total_tokens,
     cast(null as bigint) as lines_added, cast(null as bigint) as lines_removed, cast(null as text) as test_outcome
   from usage u
-  join sessions s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id
+  join numbered s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id
   where ($since is null or u.timestamp >= $since or (u.timestamp is null and s.started_at >= $since))
     and ($until is null or u.timestamp < $until or (u.timestamp is null and s.started_at < $until))
     and ($project is null or s.project = $project)
     and ($agent is null or u.agent = $agent)
   union all
   select
-    t.machine, t.agent, s.root_session_id, t.started_at, 0, 0, cast(null as double), cast(null as text), cast(null as bigint),
+    s.root, t.started_at, 0, 0, cast(null as double), cast(null as text), cast(null as bigint),
     t.lines_added, t.lines_removed, t.test_outcome
   from tool_calls t
-  join sessions s on s.machine = t.machine and s.agent = t.agent and s.session_id = t.session_id
+  join numbered s on s.machine = t.machine and s.agent = t.agent and s.session_id = t.session_id
   where (t.lines_added is not null or t.lines_removed is not null or t.test_outcome is not null)
     and ($since is null or t.started_at >= $since or (t.started_at is null and s.started_at >= $since))
     and ($until is null or t.started_at < $until or (t.started_at is null and s.started_at < $until))
@@ -78,19 +84,25 @@ events as (
     and ($agent is null or t.agent = $agent)
   union all
   select
-    c.machine, c.agent, c.root_session_id, c.moment, 1, 0, cast(null as double), cast(null as text), cast(null as bigint),
+    c.root, c.moment, 1, 0, cast(null as double), cast(null as text), cast(null as bigint),
     cast(null as bigint), cast(null as bigint), cast(null as text)
   from commits c
 ),
+-- Only sessions with commits have to be sorted.
 spans as (
   select
     e.*,
     sum(e.commits) over (
-      partition by e.machine, e.agent, e.root_session_id order by e.moment desc nulls last, e.commits desc nulls last
+      partition by e.root order by e.moment desc nulls last, e.commits desc nulls last
       rows between unbounded preceding and current row
     ) as span,
-    max(e.commits) over (partition by e.machine, e.agent, e.root_session_id) as has_commit
+    1 as has_commit
   from events e
+  where e.root in (select root from commits)
+  union all
+  select e.*, 0, 0
+  from events e
+  where e.root not in (select root from commits)
 ),
 placed as (
   select
@@ -105,8 +117,7 @@ placed as (
     s.is_usage, s.cost_usd, s.grain, s.total_tokens, s.lines_added, s.lines_removed, s.test_outcome
   from spans s
   left join commits c
-    on c.machine = s.machine and c.agent = s.agent and c.root_session_id = s.root_session_id and c.span = s.span
-      and s.moment is not null
+    on c.root = s.root and c.span = s.span and s.moment is not null
   where s.commits = 0
 )
 select

@@ -24,22 +24,31 @@
 -- column: last_used -- When the last response began.
 -- show: pull_request, cost_usd, sessions, responses, total_tokens, branch, opened_at, last_used, basis
 -- total: totals, sessions = billed_sessions
-with stamped as (
-  select m.machine, m.agent, m.session_id, m.response_id, max(m.git_branch) as branch
+with numbered as (
+  select
+    s.machine, s.agent, s.session_id, s.started_at, s.project, s.git_branch,
+    coalesce(s.git_repo, s.project) as repository,
+    s.machine || '/' || s.agent || '/' || s.root_session_id as root,
+    row_number() over (
+      order by s.machine asc nulls last, s.agent asc nulls last, s.session_id asc nulls last
+    ) as number
+  from sessions s
+),
+stamped as (
+  select s.number, m.response_id, max(m.git_branch) as branch
   from messages m
+  join numbered s on s.machine = m.machine and s.agent = m.agent and s.session_id = m.session_id
   where m.response_id is not null and m.git_branch <> 'HEAD'
-  group by m.machine, m.agent, m.session_id, m.response_id
+  group by s.number, m.response_id
 ),
 touched as (
   select
-    t.machine, t.agent, t.session_id, t.turn, t.pull_request, t.started_at,
+    s.number, s.repository, t.turn, t.pull_request, t.started_at,
     array_contains(t.git_operations, 'pr_create') as is_opened,
-    coalesce(s.git_repo, s.project) as repository,
     coalesce(t.git_branch, b.branch, s.git_branch) as branch
   from tool_calls t
-  join sessions s on s.machine = t.machine and s.agent = t.agent and s.session_id = t.session_id
-  left join stamped b
-    on b.machine = t.machine and b.agent = t.agent and b.session_id = t.session_id and b.response_id = t.response_id
+  join numbered s on s.machine = t.machine and s.agent = t.agent and s.session_id = t.session_id
+  left join stamped b on b.number = s.number and b.response_id = t.response_id
   where t.pull_request is not null
 ),
 opened as (
@@ -53,21 +62,19 @@ opened as (
   group by pull_request
 ),
 by_turn as (
-  select machine, agent, session_id, turn, min(pull_request) as pull_request
+  select number, turn, min(pull_request) as pull_request
   from touched
   where turn is not null
-  group by machine, agent, session_id, turn
+  group by number, turn
 ),
 responses as (
   select
-    u.machine, u.agent, u.session_id, u.response_id, u.turn, u.timestamp, u.cost_usd, u.grain, u.total_tokens,
-    coalesce(s.git_repo, s.project) as repository,
-    coalesce(b.branch, s.git_branch) as branch,
-    s.machine || '/' || s.agent || '/' || s.root_session_id as root
+    s.number, s.root, s.repository,
+    u.response_id, u.turn, u.timestamp, u.cost_usd, u.grain, u.total_tokens,
+    coalesce(b.branch, s.git_branch) as branch
   from usage u
-  join sessions s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id
-  left join stamped b
-    on b.machine = u.machine and b.agent = u.agent and b.session_id = u.session_id and b.response_id = u.response_id
+  join numbered s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id
+  left join stamped b on b.number = s.number and b.response_id = u.response_id
   where ($since is null or u.timestamp >= $since or (u.timestamp is null and s.started_at >= $since))
     and ($until is null or u.timestamp < $until or (u.timestamp is null and s.started_at < $until))
     and ($project is null or s.project = $project)
@@ -75,7 +82,7 @@ responses as (
 ),
 candidates as (
   select
-    r.machine, r.agent, r.session_id, r.response_id, o.pull_request,
+    r.number, r.response_id, o.pull_request,
     case when o.opened_at >= r.timestamp then 0 else 1 end as is_earlier,
     abs(extract(epoch from o.opened_at) - extract(epoch from r.timestamp)) as distance
   from responses r
@@ -86,7 +93,7 @@ on_branch as (
   select
     c.*,
     row_number() over (
-      partition by c.machine, c.agent, c.session_id, c.response_id
+      partition by c.number, c.response_id
       order by c.is_earlier asc nulls last, c.distance asc nulls last, c.pull_request asc nulls last
     ) as place
   from candidates c
@@ -97,11 +104,8 @@ placed as (
     case when b.pull_request is not null then 'branch' when t.pull_request is not null then 'turn' end as basis,
     r.root, r.cost_usd, r.grain, r.total_tokens, r.timestamp
   from responses r
-  left join on_branch b
-    on b.machine = r.machine and b.agent = r.agent and b.session_id = r.session_id and b.response_id = r.response_id
-      and b.place = 1
-  left join by_turn t
-    on t.machine = r.machine and t.agent = r.agent and t.session_id = r.session_id and t.turn = r.turn
+  left join on_branch b on b.number = r.number and b.response_id = r.response_id and b.place = 1
+  left join by_turn t on t.number = r.number and t.turn = r.turn
 ),
 by_request as (
   select

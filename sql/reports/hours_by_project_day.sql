@@ -57,37 +57,60 @@ in_sessions as (
 followed as (
   select
     r.*,
-    lead(r.moment) over newest_first as before,
-    min(case when r.is_prompt = 1 then r.moment end) over (
-      partition by r.number
-      order by r.moment desc nulls last, r.is_prompt asc nulls last
-      rows between unbounded preceding and current row
-    ) as next_prompt
+    lead(r.moment) over (
+      partition by r.number order by r.moment desc nulls last, r.is_prompt asc nulls last
+    ) as before
   from in_sessions r
-  window newest_first as (partition by r.number order by r.moment desc nulls last, r.is_prompt asc nulls last)
-),
-timed as (
-  select
-    f.number, f.is_subagent, f.is_prompt,
-    cast(f.before as date) as day,
-    extract(epoch from f.before) as began,
-    extract(epoch from f.moment) as ended,
-    extract(epoch from f.next_prompt) as next_prompt
-  from followed f
-  where f.moment > f.before
 ),
 intervals as (
   select
-    t.day, t.number, t.began, t.ended,
-    case when not t.is_subagent and t.next_prompt - t.began <= $pause * 60 then 1 else 0 end as is_person,
-    1 - t.is_prompt as is_agent
-  from timed t
-  where t.ended - t.began < $pause * 60
+    f.number,
+    cast(f.before as date) as day,
+    extract(epoch from f.before) as began,
+    extract(epoch from f.moment) as ended,
+    case when extract(epoch from f.moment) - extract(epoch from f.before) < $pause * 60 then 1 - f.is_prompt else 0 end
+      as is_agent
+  from followed f
+  where f.moment > f.before
 ),
-changes as (
-  select day, number, began as moment, is_person as person, is_agent as agents from intervals
+of_session as (
+  select
+    day, number, min(began) as began, max(ended) as ended, max(is_agent) as has_agent,
+    sum(case when is_agent = 1 then round((ended - began) * 1000) else 0 end) as agent_ms
+  from intervals
+  group by day, number
+),
+prompts as (
+  select r.number, extract(epoch from r.moment) as prompted, floor(extract(epoch from r.moment) / ($pause * 60)) as stretch
+  from in_sessions r
+  where r.is_prompt = 1 and not r.is_subagent
+),
+-- A time shortly before a prompt is in the same stretch as the prompt, before the last one in it, or in the stretch before.
+near_prompts as (
+  select p.number, p.stretch, max(p.prompted) as prompted from prompts p group by p.number, p.stretch
   union all
-  select day, number, ended, -is_person, -is_agent from intervals
+  select p.number, p.stretch - 1, min(p.prompted) from prompts p group by p.number, p.stretch
+),
+presences as (
+  select i.day, i.number, min(i.began) as began, max(i.ended) as ended
+  from intervals i
+  join near_prompts p on p.number = i.number and p.stretch = floor(i.began / ($pause * 60))
+  where i.ended <= p.prompted and p.prompted - i.began <= $pause * 60 and i.ended - i.began < $pause * 60
+  group by i.day, i.number, p.prompted
+),
+-- Agents work from the first to the last record of a session's day, except in the intervals that say otherwise.
+changes as (
+  select day, number, began as moment, 0 as person, 1 as agents from of_session
+  union all
+  select day, number, ended, 0, -1 from of_session
+  union all
+  select day, number, began, 0, -1 from intervals where is_agent = 0
+  union all
+  select day, number, ended, 0, 1 from intervals where is_agent = 0
+  union all
+  select day, number, began, 1, 0 from presences
+  union all
+  select day, number, ended, -1, 0 from presences
 ),
 summed as (
   select day, number, moment, sum(person) as person, sum(agents) as agents
@@ -130,20 +153,19 @@ spans as (
   from swept
   group by day, is_total, project
 ),
-of_session as (
-  select day, number, sum(case when is_agent = 1 then round((ended - began) * 1000) else 0 end) as agent_ms
-  from intervals
-  where is_person = 1 or is_agent = 1
-  group by day, number
+active as (
+  select day, number, agent_ms from of_session where has_agent = 1
+  union all
+  select day, number, 0 from presences
 ),
 sums as (
   select o.day, false as is_total, n.project, sum(o.agent_ms) as agent_ms, count(distinct n.root) as sessions
-  from of_session o
+  from active o
   join numbered n on n.number = o.number
   group by o.day, n.project
   union all
   select o.day, true, cast(null as text), sum(o.agent_ms), count(distinct n.root)
-  from of_session o
+  from active o
   join numbered n on n.number = o.number
   group by o.day
 )
