@@ -11,6 +11,8 @@
 #[path = "engines/answers.rs"]
 mod answers;
 mod common;
+#[path = "engines/hours.rs"]
+mod hours;
 #[path = "engines/intervals.rs"]
 mod intervals;
 #[path = "engines/joins.rs"]
