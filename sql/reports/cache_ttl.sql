@@ -28,9 +28,20 @@
 -- show: week, agent, model, if_long_saves_usd as saved by an hour, if_short_saves_usd as saved by 5 min, responses,
 -- show: short_tokens, rewritten_tokens, long_tokens, unneeded_tokens, agent_version
 -- total: sum of responses, short_tokens, rewritten_tokens, long_tokens, unneeded_tokens, if_long_saves_usd, if_short_saves_usd
-with requests as (
+with numbered as (
   select
-    u.machine, u.agent, u.session_id, u.response_id, u.timestamp, u.source_line, u.model, s.agent_version,
+    s.machine, s.agent, s.session_id, s.agent_version, s.is_subagent,
+    row_number() over (
+      order by s.machine asc nulls last, s.agent asc nulls last, s.session_id asc nulls last
+    ) as number
+  from sessions s
+  where s.cache_write_tokens > 0
+    and ($project is null or s.project = $project)
+    and ($agent is null or s.agent = $agent)
+),
+requests as (
+  select
+    s.number, u.agent, u.timestamp, u.model, s.agent_version,
     coalesce(u.input_tokens, 0) as uncached,
     coalesce(u.cache_read_tokens, 0) as cache_read,
     coalesce(u.cache_write_5m_tokens, 0) as short_write,
@@ -43,16 +54,13 @@ with requests as (
       0
     ) as token_price,
     row_number() over (
-      partition by u.machine, u.agent, u.session_id, u.model
+      partition by s.number, u.model
       order by u.timestamp asc nulls last, u.source_line asc nulls last, u.response_id asc nulls last
     ) as place
   from usage u
-  join sessions s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id
+  join numbered s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id
   where u.grain = 'response' and u.timestamp is not null and (s.is_subagent or not u.is_sidechain)
     and u.total_tokens > coalesce(u.output_tokens, 0)
-    and s.cache_write_tokens > 0
-    and ($project is null or s.project = $project)
-    and ($agent is null or u.agent = $agent)
 ),
 followed as (
   select
@@ -63,18 +71,18 @@ followed as (
     max(case
       when r.short_write + r.long_write > 0 then r.place * 2 + case when r.long_write > r.short_write then 1 else 0 end
     end) over (
-      partition by r.machine, r.agent, r.session_id, r.model order by r.place asc nulls last
+      partition by r.number, r.model order by r.place asc nulls last
       rows between unbounded preceding and 1 preceding
     ) as latest_write
   from requests r
-  window thread as (partition by r.machine, r.agent, r.session_id, r.model order by r.place asc nulls last)
+  window thread as (partition by r.number, r.model order by r.place asc nulls last)
 ),
 parts as (
   select
     f.*,
     f.rest > 300 and f.rest <= 3600 as is_rested,
     sum(case when f.rest > 3600 then 1 else 0 end) over (
-      partition by f.machine, f.agent, f.session_id, f.model order by f.place asc nulls last
+      partition by f.number, f.model order by f.place asc nulls last
       rows between unbounded preceding and current row
     ) as part
   from followed f
@@ -83,7 +91,7 @@ placed as (
   select
     p.*,
     max(case when p.is_rested then p.place end) over (
-      partition by p.machine, p.agent, p.session_id, p.model, p.part
+      partition by p.number, p.model, p.part
     ) as last_rested,
     -- A shorter request is a different one.
     case when p.is_rested and p.latest_write % 2 = 0

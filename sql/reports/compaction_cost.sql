@@ -20,26 +20,42 @@
 -- show: project, agent, cause, compactions, cost_after_usd as cost after, median_tokens_before, median_tokens_after,
 -- show: median_tokens_regrown
 -- total: sum of compactions, cost_after_usd
-with events as (
+with summaries as (
+  select m.machine, m.agent, m.session_id, m.timestamp, m.message_id, m.turn
+  from messages m
+  where m.kind = 'compaction' and m.timestamp is not null and not m.is_sidechain
+),
+compacted as (
   select
-    u.machine, u.agent, u.session_id, u.timestamp as moment, 0 as is_compaction, u.response_id as id,
+    s.machine, s.agent, s.session_id, s.project, s.started_at,
+    row_number() over (
+      order by s.machine asc nulls last, s.agent asc nulls last, s.session_id asc nulls last
+    ) as number
+  from sessions s
+  join (select distinct machine, agent, session_id from summaries) m
+    on m.machine = s.machine and m.agent = s.agent and m.session_id = s.session_id
+),
+events as (
+  select
+    c.number, u.timestamp as moment, 0 as is_compaction, u.response_id as id,
     coalesce(u.input_tokens, 0) + coalesce(u.cache_read_tokens, 0) + coalesce(u.cache_write_5m_tokens, 0)
       + coalesce(u.cache_write_1h_tokens, 0) as tokens,
     coalesce(u.output_tokens, 0) as output_tokens,
     u.cost_usd, cast(null as bigint) as turn
   from usage u
+  join compacted c on c.machine = u.machine and c.agent = u.agent and c.session_id = u.session_id
   where u.grain = 'response' and u.total_tokens is not null and u.timestamp is not null and not u.is_sidechain
   union all
   select
-    m.machine, m.agent, m.session_id, m.timestamp, 1, m.message_id, 0, 0, cast(null as double), m.turn
-  from messages m
-  where m.kind = 'compaction' and m.timestamp is not null and not m.is_sidechain
+    c.number, m.timestamp, 1, m.message_id, 0, 0, cast(null as double), m.turn
+  from summaries m
+  join compacted c on c.machine = m.machine and c.agent = m.agent and c.session_id = m.session_id
 ),
 parts as (
   select
     e.*,
     sum(e.is_compaction) over (
-      partition by e.machine, e.agent, e.session_id
+      partition by e.number
       order by e.moment asc nulls last, e.is_compaction desc nulls last, e.id asc nulls last
       rows between unbounded preceding and current row
     ) as part
@@ -49,22 +65,22 @@ numbered as (
   select
     p.*,
     row_number() over (
-      partition by p.machine, p.agent, p.session_id, p.part, p.is_compaction
+      partition by p.number, p.part, p.is_compaction
       order by p.moment asc nulls last, p.id asc nulls last
     ) as place,
-    count(*) over (partition by p.machine, p.agent, p.session_id, p.part, p.is_compaction) as places
+    count(*) over (partition by p.number, p.part, p.is_compaction) as places
   from parts p
 ),
 by_part as (
   select
-    machine, agent, session_id, part,
+    number, part,
     max(case when is_compaction = 1 then turn end) as turn,
     max(case when is_compaction = 0 and place = places then tokens + output_tokens end) as last_tokens,
     max(case when is_compaction = 0 and place = 1 then tokens end) as first_tokens,
     max(case when is_compaction = 0 and place <= $regrowth then tokens end) as regrown_tokens,
     max(case when is_compaction = 0 and place = 1 then cost_usd end) as first_cost_usd
   from numbered
-  group by machine, agent, session_id, part
+  group by number, part
 ),
 manual as (
   select distinct m.machine, m.agent, m.session_id, m.turn
@@ -78,11 +94,10 @@ compactions as (
     b.last_tokens as tokens_before, a.first_tokens as tokens_after,
     a.regrown_tokens - a.first_tokens as tokens_regrown, a.first_cost_usd
   from by_part a
-  join by_part b
-    on b.machine = a.machine and b.agent = a.agent and b.session_id = a.session_id and b.part = a.part - 1
-  join sessions s on s.machine = a.machine and s.agent = a.agent and s.session_id = a.session_id
+  join by_part b on b.number = a.number and b.part = a.part - 1
+  join compacted s on s.number = a.number
   left join manual c
-    on c.machine = a.machine and c.agent = a.agent and c.session_id = a.session_id and c.turn = a.turn
+    on c.machine = s.machine and c.agent = s.agent and c.session_id = s.session_id and c.turn = a.turn
   where a.first_tokens is not null and b.last_tokens is not null
     and ($since is null or s.started_at >= $since)
     and ($until is null or s.started_at < $until)
