@@ -116,6 +116,22 @@ fn the_documents_show_what_the_program_says() {
     }
 }
 
+#[test]
+fn filters_of_tests_name_tests() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let files = walkdir::WalkDir::new(root.join("tests")).into_iter().map(Result::unwrap);
+    let sources: Vec<String> = files
+        .filter(|file| file.path().extension().is_some_and(|extension| extension == "rs"))
+        .map(|file| std::fs::read_to_string(file.path()).unwrap())
+        .collect();
+    let text = read_text("CONTRIBUTING.md");
+    let named: Vec<&str> = text.split("test(").skip(1).filter_map(|rest| Some(rest.split_once(')')?.0)).collect();
+    assert!(!named.is_empty());
+    for name in named {
+        assert!(sources.iter().any(|source| source.contains(&format!("fn {name}"))), "no test is called `{name}…`");
+    }
+}
+
 /// The documents that people read, by their paths.
 fn documents() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -85,11 +85,18 @@ prompts as (
   from in_sessions r
   where r.is_prompt = 1 and not r.is_subagent
 ),
+stretches as (
+  select number, stretch, min(prompted) as first_prompted, max(prompted) as last_prompted
+  from prompts
+  group by number, stretch
+),
 -- A time shortly before a prompt is in the same stretch as the prompt, before the last one in it, or in the stretch before.
 near_prompts as (
-  select p.number, p.stretch, max(p.prompted) as prompted from prompts p group by p.number, p.stretch
-  union all
-  select p.number, p.stretch - 1, min(p.prompted) from prompts p group by p.number, p.stretch
+  select
+    s.number, s.stretch - n.is_next as stretch,
+    case when n.is_next = 1 then s.first_prompted else s.last_prompted end as prompted
+  from stretches s
+  cross join (select 0 as is_next union all select 1) n
 ),
 presences as (
   select i.day, i.number, min(i.began) as began, max(i.ended) as ended
@@ -99,18 +106,20 @@ presences as (
   group by i.day, i.number, p.prompted
 ),
 -- Agents work from the first to the last record of a session's day, except in the intervals that say otherwise.
+pieces as (
+  select day, number, began, ended, 0 as person, 1 as agents from of_session
+  union all
+  select day, number, began, ended, 0, -1 from intervals where is_agent = 0
+  union all
+  select day, number, began, ended, 1, 0 from presences
+),
 changes as (
-  select day, number, began as moment, 0 as person, 1 as agents from of_session
-  union all
-  select day, number, ended, 0, -1 from of_session
-  union all
-  select day, number, began, 0, -1 from intervals where is_agent = 0
-  union all
-  select day, number, ended, 0, 1 from intervals where is_agent = 0
-  union all
-  select day, number, began, 1, 0 from presences
-  union all
-  select day, number, ended, -1, 0 from presences
+  select
+    p.day, p.number,
+    case when s.sign = 1 then p.began else p.ended end as moment,
+    p.person * s.sign as person, p.agents * s.sign as agents
+  from pieces p
+  cross join (select 1 as sign union all select -1) s
 ),
 summed as (
   select day, number, moment, sum(person) as person, sum(agents) as agents
@@ -121,14 +130,13 @@ changes_of_session as (
   select s.day, s.number, s.moment, s.person, s.agents from summed s where s.person <> 0 or s.agents <> 0
 ),
 by_moment as (
-  select c.day, false as is_total, n.project, c.moment, sum(c.person) as person, sum(c.agents) as agents
+  select
+    c.day, t.is_total, case when not t.is_total then n.project end as project, c.moment,
+    sum(c.person) as person, sum(c.agents) as agents
   from changes_of_session c
   join numbered n on n.number = c.number
-  group by c.day, n.project, c.moment
-  union all
-  select c.day, true, cast(null as text), c.moment, sum(c.person), sum(c.agents)
-  from changes_of_session c
-  group by c.day, c.moment
+  cross join (select false as is_total union all select true) t
+  group by c.day, t.is_total, case when not t.is_total then n.project end, c.moment
 ),
 swept as (
   select
@@ -159,15 +167,13 @@ active as (
   select day, number, 0 from presences
 ),
 sums as (
-  select o.day, false as is_total, n.project, sum(o.agent_ms) as agent_ms, count(distinct n.root) as sessions
+  select
+    o.day, t.is_total, case when not t.is_total then n.project end as project,
+    sum(o.agent_ms) as agent_ms, count(distinct n.root) as sessions
   from active o
   join numbered n on n.number = o.number
-  group by o.day, n.project
-  union all
-  select o.day, true, cast(null as text), sum(o.agent_ms), count(distinct n.root)
-  from active o
-  join numbered n on n.number = o.number
-  group by o.day
+  cross join (select false as is_total union all select true) t
+  group by o.day, t.is_total, case when not t.is_total then n.project end
 )
 select
   a.day,

@@ -65,7 +65,8 @@ pub(super) fn of_response(row: &UsageRow<'_>, copy: &ResponseCopy) -> u64 {
 /// Adds the columns to the size of the content. A known model counts more than the content: a reading that lost the line
 /// with the model may join two replies, or make one running total of two. The turn counts more than the other columns
 /// together: a source that dropped the prompt lost the turn, even if a repeated line adds another column.
-fn with_columns(content: u64, turn: Option<i64>, model: Option<&str>, columns: &[bool]) -> u64 {
+fn with_columns<const N: usize>(content: u64, turn: Option<i64>, model: Option<&str>, columns: &[bool; N]) -> u64 {
+    const { assert!(N < 1 << (COLUMN_BITS - 1), "their number takes the bit of the turn") }
     let known = columns.iter().filter(|is_known| **is_known).count();
     let model = if model.is_some() { MODEL_BIT } else { 0 };
     model | (content << COLUMN_BITS) | (u64::from(turn.is_some()) << (COLUMN_BITS - 1)) | known as u64

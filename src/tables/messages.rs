@@ -50,7 +50,7 @@ lake_table! {
         cwd: Opt<Str> [Place, Words],
         /// Git branch at that moment.
         git_branch: Opt<Str> [Place, Words],
-        /// Images, documents and files attached. Count.
+        /// Images, documents and files attached, without those in results of tools. Count.
         attachments: I64 [Fact, Plain],
         /// First line of the message in the source, from 1.
         source_line: Opt<I64> [Fact, Deltas],
