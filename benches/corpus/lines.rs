@@ -42,7 +42,7 @@ impl Response {
         let last = place + 1 == count;
         !self.cut
             && match era {
-                Era::Inline | Era::Beside => false,
+                Era::Inline | Era::SameFolder => false,
                 Era::Progress => last && self.patched,
                 Era::LastFinal => last,
                 Era::AllFinal => true,

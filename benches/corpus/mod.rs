@@ -232,7 +232,7 @@ impl<'p> Corpus<'p> {
 
     fn session(&self, index: u64, target: u64, progress: f64, total: &mut Summary) -> io::Result<PathBuf> {
         let mut thread = self.thread(index, target, progress)?;
-        if thread.identity.era == Era::Beside && target > 10_000 && thread.rng.chance(0.3) {
+        if thread.identity.era == Era::SameFolder && target > 10_000 && thread.rng.chance(0.3) {
             thread.warm_up()?;
         }
         thread.run()?;

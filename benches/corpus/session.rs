@@ -93,12 +93,12 @@ impl<'a> Thread<'a> {
         let span = self.pools.prose.passage(&mut self.rng, bytes);
         self.prompt_span = span.clone();
         let text = self.pools.prose.trimmed(&span);
-        if era >= Era::Beside && self.rng.chance(0.25) {
+        if era >= Era::SameFolder && self.rng.chance(0.25) {
             self.buf.put("{\"type\":\"queue-operation\",\"operation\":\"enqueue\",\"timestamp\":").time(self.time);
             self.buf.put(",\"sessionId\":").uuid(self.identity.session).put(",\"content\":\"").raw(text).put("\"");
             self.end_record()?;
         }
-        if era >= Era::Beside {
+        if era >= Era::SameFolder {
             self.write_file_history()?;
         }
         if self.rng.chance(0.05) {
@@ -266,13 +266,13 @@ impl<'a> Thread<'a> {
     fn sub_agent(&mut self, target: u64) -> Thread<'a> {
         let random = self.rng.next();
         let id = match self.identity.era {
-            Era::Inline | Era::Beside => format!("{:08x}", random >> 32),
+            Era::Inline | Era::SameFolder => format!("{:08x}", random >> 32),
             Era::Progress => format!("a{:06x}", random >> 40),
             Era::LastFinal | Era::AllFinal => format!("a{random:016x}"),
         };
         let identity = Identity { agent: Some(id), ..self.identity.clone() };
         let mut agent = Thread::new(self.pools, Rng::new(random), identity, self.time, target);
-        if self.identity.era >= Era::Beside {
+        if self.identity.era >= Era::SameFolder {
             agent.model = "claude-haiku-4-5-20251001";
         }
         (agent.latest, agent.pace) = (self.latest, self.pace);
@@ -283,7 +283,7 @@ impl<'a> Thread<'a> {
         let id = agent.identity.agent.as_deref().unwrap_or_default();
         let folder = match self.identity.era {
             Era::Inline => return self.absorb(agent),
-            Era::Beside => self.path.with_file_name(""),
+            Era::SameFolder => self.path.with_file_name(""),
             _ => self.own_folder().join("subagents"),
         };
         fs::create_dir_all(&folder)?;

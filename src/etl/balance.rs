@@ -1,4 +1,4 @@
-//! What a run changes in the ledger: records that were added, moved, or are missing.
+//! Changes that a run makes to the ledger: records that were added, moved, or are missing.
 
 use super::old::OldReplica;
 use super::rebuild::Rebuilt;

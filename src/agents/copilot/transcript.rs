@@ -1,4 +1,4 @@
-//! What has been read of one events file so far.
+//! State of the reader of an events file.
 
 use std::collections::HashMap;
 

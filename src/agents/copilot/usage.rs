@@ -1,6 +1,6 @@
-//! Billed usage. The agent records it in several grains, none of them always: a record for each model call (current
-//! versions), rows of the central database, totals at the end of a process, and the output of each reply. Every grain
-//! becomes rows. By claims, finer rows supersede coarser ones, so that the same tokens count once, in any order of
+//! Billed usage. The agent records it at several grains, and no version records all of them: a record for each model
+//! call (current versions), rows of the central database, totals at the end of a process, and the output of each reply.
+//! Every grain becomes rows. By claims, finer rows supersede coarser ones, so that the same tokens count once, in any order of
 //! reading.
 
 use super::call::{Call, Settings};

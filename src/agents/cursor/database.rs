@@ -44,7 +44,7 @@ impl<'d> State<'d> {
         })
     }
 
-    /// Takes the values of `ItemTable` that a key stands for, in the order of their own keys. A damaged page loses only
+    /// Passes on the values of `ItemTable` in the range of a key, in the order of their keys. A damaged page loses only
     /// the values stored on it; the first damage is returned.
     pub(super) fn each_item(&self, key: &'static str, mut take: impl FnMut(&str)) -> Result<(), Reject> {
         let mut damaged = None;
@@ -55,7 +55,7 @@ impl<'d> State<'d> {
         damaged.map_or(Ok(()), |error| Err(Reject::Database(error)))
     }
 
-    /// Returns the keys that one key stands for, from the index alone.
+    /// Returns the keys in the range of a key. It reads only the index.
     fn keys_of_items(&self, key: &'static str) -> Result<Vec<String>, Reject> {
         let (_, first, end) = range_of(key);
         let query = "SELECT key FROM ItemTable WHERE key >= ?1 AND key <= ?2 ORDER BY key";

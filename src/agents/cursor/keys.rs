@@ -17,7 +17,7 @@ const PANES_END: &str = "workbench.panel.composerChatViewPane/";
 /// Keys of `ItemTable` to read, each as one unit.
 pub(super) const ITEMS: [&str; 5] = [CHATS[0], CHATS[1], COMPOSERS, PANES, PROMPTS];
 
-/// Returns a key, and the first and the last key that it stands for.
+/// Returns a key, with the first and the last key of its range.
 pub(super) fn range_of(key: &'static str) -> (&'static str, &'static str, &'static str) {
     if key == PANES { (key, key, PANES_END) } else { (key, key, key) }
 }
