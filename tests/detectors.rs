@@ -87,15 +87,13 @@ impl Rows {
 
     /// The table `findings` is what these detectors find.
     fn with(lake: &Path, statement: &Statement, detectors: &[Detector]) -> Self {
-        let lake = AnyLake::Local(Lake::open(lake).unwrap());
-        let scope = Scope {
-            lake: &lake,
-            zone: chrono_tz::UTC,
-            prices: None,
-            detectors: Detectors::These(detectors),
-            scheduler: None,
-            progress: &Silent,
-        };
+        Self::from(Lake::open(lake).unwrap(), statement, Detectors::These(detectors))
+    }
+
+    fn from(lake: Lake, statement: &Statement, detectors: Detectors<'_>) -> Self {
+        let lake = AnyLake::Local(lake);
+        let scope =
+            Scope { lake: &lake, zone: chrono_tz::UTC, prices: None, detectors, scheduler: None, progress: &Silent };
         let mut rows = Self::default();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let mut engine = Engine::open(scope).unwrap();
@@ -113,16 +111,18 @@ impl Rows {
 }
 
 fn lake_of<'s>(scripts: impl IntoIterator<Item = &'s Scripts>, folder: &Path) -> PathBuf {
+    lake_of_machine(scripts, folder, "test")
+}
+
+/// Adds the sessions of a machine to the lake in a folder.
+fn lake_of_machine<'s>(scripts: impl IntoIterator<Item = &'s Scripts>, folder: &Path, machine: &str) -> PathBuf {
+    let home = folder.join("homes").join(machine);
     for scripts in scripts {
-        scripts.write_below(&folder.join("home"));
+        scripts.write_below(&home);
     }
     let lake = folder.join("lake");
-    let options = Options {
-        home: Some(folder.join("home")),
-        jobs: Some(1),
-        machine: Some("test".to_owned()),
-        ..Options::new(lake.clone())
-    };
+    let options =
+        Options { home: Some(home), jobs: Some(1), machine: Some(machine.to_owned()), ..Options::new(lake.clone()) };
     etl::run(&options, &Silent).unwrap();
     lake
 }
@@ -138,7 +138,7 @@ fn bound(name: &str, scripts: &Scripts) -> Statement {
 fn unfit(name: &str, lake: &Path, scripts: &Scripts) -> Vec<Value> {
     let library = Library::load(&[folder("sql/detectors")]).unwrap();
     let needs = library.find(name).unwrap().needs.clone();
-    let detector = Detector { name: name.to_owned(), statement: bound(name, scripts), needs };
+    let detector = Detector { name: name.to_owned(), statement: bound(name, scripts), needs, is_within_session: false };
     let sql = format!("select session_id from sessions where not ({})", detector.condition());
     let rows = Rows::of(lake, &Statement { sql, parameters: Vec::new() }).values();
     rows.into_iter().map(|row| row["session_id"].clone()).collect()
@@ -277,7 +277,12 @@ fn findings_count_each_token_and_dollar_once() {
     let lake = lake_of_all(folder_of_test.path());
     let detectors: Vec<Detector> = scripts()
         .into_iter()
-        .map(|(name, path)| Detector { statement: bound(&name, &Scripts::load(&path)), needs: None, name })
+        .map(|(name, path)| Detector {
+            statement: bound(&name, &Scripts::load(&path)),
+            needs: None,
+            is_within_session: false,
+            name,
+        })
         .collect();
     let ask = |sql: &str| {
         let statement = Statement { sql: sql.to_owned(), parameters: Vec::new() };
@@ -305,6 +310,40 @@ fn findings_count_each_token_and_dollar_once() {
     assert_eq!(alone[0]["n"], 0);
 }
 
+/// A detector whose header says `scope: session` is asked again only about files that have changed.
+#[test]
+fn findings_of_a_lake_that_grows_are_those_of_the_whole_lake() {
+    let folder_of_test = tempfile::tempdir().unwrap();
+    let statement = Statement { sql: "select * from findings".to_owned(), parameters: Vec::new() };
+    let mut files = BTreeSet::new();
+    for half in [0, 1] {
+        // Each month has files of its own.
+        let added = (0..).zip(scripts()).map(|(number, (name, path))| {
+            Scripts::load(&path).prefixed(&name).half(half).later(80 * (number % 4) + if half == 0 { 0 } else { 40 })
+        });
+        let lake = lake_of(&added.collect::<Vec<_>>(), folder_of_test.path());
+        let before = std::mem::replace(&mut files, file_names(&lake.join("sessions")));
+        assert_eq!(files.is_disjoint(&before), half == 0, "most files stay");
+        let open = || Lake::open(&lake).unwrap();
+        let whole = Rows::from(open(), &statement, Detectors::All(&[]));
+        let cache = folder_of_test.path().join("cache");
+        let grown = Rows::from(open().with_cache(Some(cache)), &statement, Detectors::All(&[]));
+        assert_eq!(grown.values(), whole.values());
+        assert_ne!(grown.values(), Vec::<Value>::new());
+    }
+}
+
+/// Returns the names of all files below a folder.
+fn file_names(folder: &Path) -> BTreeSet<std::ffi::OsString> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    entries
+        .flat_map(|entry| match entry.path().is_dir() {
+            true => file_names(&entry.path()),
+            false => BTreeSet::from([entry.file_name()]),
+        })
+        .collect()
+}
+
 /// Four responses of 20,710 tokens and $0.010905 each, in the places 1 to 4.
 const FOUR_REPLIES: &str = r#"
 [[session]]
@@ -323,7 +362,8 @@ fn finding(name: &str, tokens: i64, cost: f64, places: (i64, i64), responses: Op
          'x' as explanation, 'measured' as basis, machine{responses} from sessions",
         places.0, places.1
     );
-    Detector { name: name.to_owned(), statement: Statement { sql, parameters: Vec::new() }, needs: None }
+    let statement = Statement { sql, parameters: Vec::new() };
+    Detector { name: name.to_owned(), statement, needs: None, is_within_session: false }
 }
 
 /// Name, tokens and millionths of a dollar of each finding.

@@ -1,5 +1,6 @@
 -- name: aborted_turns
 -- needs: aborts >= 1 and not is_subagent
+-- scope: session
 -- title: Turns stopped before they changed anything
 -- about: Turns that the person or an error ended early, before the agent edited or wrote a file, committed, or wrote a
 -- about: file with a shell command. The turns of one session are one finding.

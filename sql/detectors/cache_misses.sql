@@ -1,5 +1,6 @@
 -- name: cache_misses
 -- needs: responses >= 2 and cache_read_tokens + cache_write_tokens >= $min_tokens
+-- scope: session
 -- title: Cached context that was paid for again
 -- about: Responses that wrote again, or paid for uncached, what the previous response of the same thread and model had in
 -- about: the cache. There are two causes, with separate findings: `rebuilt` (the cache was still alive) and `idle` (the

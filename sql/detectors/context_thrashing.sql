@@ -1,5 +1,6 @@
 -- name: context_thrashing
 -- needs: compactions >= 1
+-- scope: session
 -- title: Context compacted again and again
 -- about: Sessions whose context was compacted `min_in_window` times with at most `window_minutes` of active time from one
 -- about: compaction to the next, or `min_in_session` times in all. A long session with less than `min_per_100_turns` is

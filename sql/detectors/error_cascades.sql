@@ -1,5 +1,6 @@
 -- name: error_cascades
 -- needs: tool_errors >= $min_run
+-- scope: session
 -- title: Tool calls that failed one after the other
 -- about: Runs of tool calls of one thread that all ended in error. Calls that one response made together count as one try,
 -- about: because the agent learns of their errors at once. Calls that the person declined are no errors. Neither they nor

@@ -1,5 +1,6 @@
 -- name: failed_edits
 -- needs: tool_errors >= $min_failures
+-- scope: session
 -- title: Edits that did not fit the file
 -- about: Edits of a session that the tool refused: the file had not been read or had changed since, the text to replace
 -- about: was not found or not unique, the patch did not fit, or nothing would have changed. They need not be consecutive

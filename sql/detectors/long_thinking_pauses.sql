@@ -1,5 +1,6 @@
 -- name: long_thinking_pauses
 -- needs: responses > 0
+-- scope: session
 -- title: Slow responses with little text
 -- about: Responses that took longer than `min_seconds` with fewer output tokens per second (including hidden reasoning)
 -- about: than `max_tokens_per_second`: the service was slow or hung. A finding is a turn with such responses.

@@ -1,5 +1,6 @@
 -- name: output_floods
 -- needs: tool_calls >= 1 and responses >= 2 and total_tokens >= $min_carried
+-- scope: session
 -- title: Large tool results carried along
 -- about: Large tool results that stay in the context: each later response pays for them again, until the context is
 -- about: compacted or cut (the next request is much shorter). Large results of one such stretch are one finding. Left out

@@ -1,5 +1,6 @@
 -- name: oversized_context
 -- needs: total_tokens >= $min_context and kind = 'session'
+-- scope: session
 -- title: Small tasks in a large, unrelated context
 -- about: Turns that began with a context of `min_context` or more, did little, and had nothing to do with what came
 -- about: before. The prompt of such a turn has `min_words` words, and no word that refers back (such as it,

@@ -1,5 +1,6 @@
 -- name: permission_friction
 -- needs: tool_rejections + tool_errors >= 1
+-- scope: session
 -- title: Permissions refused again and again
 -- about: Sessions in which tool calls were refused several times, and the tools: by the person, or by the agent itself,
 -- about: because a rule, a mode or a hook forbids them or nobody could be asked. Calls that one response made together are

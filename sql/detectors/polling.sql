@@ -1,5 +1,6 @@
 -- name: polling
 -- needs: tool_calls >= $min_run
+-- scope: session
 -- title: Responses that only wait and look again
 -- about: Runs of responses of one turn whose calls only wait, or check whether something has ended: a command that begins
 -- about: with a sleep, a request for the output of a background task, an empty input to a terminal, or the same status

@@ -1,5 +1,6 @@
 -- name: prompt_repetition
 -- needs: prompts >= $min_prompts and not is_subagent
+-- scope: session
 -- title: The same prompt again
 -- about: Prompts of the person that say nearly the same as one shortly before, although the agent had answered that one:
 -- about: the answer did not help. Sketches of the prompts estimate how similar they are. Left out are short prompts

@@ -1,5 +1,6 @@
 -- name: reread_files
 -- needs: tool_calls > $min_rereads
+-- scope: session
 -- title: Unchanged files read again
 -- about: Reads of a file (with a tool, or with cat, head, nl and sed -n in a shell) that asked for the same part and got
 -- about: the same text as the previous read, while that text was still in the context. Between the two reads there is no

@@ -1,5 +1,6 @@
 -- name: routine_at_full_context
 -- needs: total_tokens >= $min_context and kind = 'session'
+-- scope: session
 -- title: Commits and pushes with the whole conversation
 -- about: Turns whose short prompt asks only for routine git work (commit, push, merge, rebase, tag, open a pull request),
 -- about: that used git and edited no file, and that began with a context of `min_context` or more. The turns of one

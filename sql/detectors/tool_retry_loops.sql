@@ -1,5 +1,6 @@
 -- name: tool_retry_loops
 -- needs: tool_calls >= $min_run
+-- scope: session
 -- title: The same call again and again
 -- about: Runs of tries of one tool with the same or nearly the same input, with the same error, or of edits of the same
 -- about: file, in which all but the last failed or returned the same. Calls that one response made together count as one

@@ -73,8 +73,12 @@ impl Lake {
         self.cache.as_deref()
     }
 
-    /// Returns a text that changes with every change of the lake's rows: each commit writes a new manifest.
+    /// Returns a text that changes with every change of the lake's rows: each commit writes a new manifest. `None` during a
+    /// commit.
     pub(crate) fn version(&self) -> Option<String> {
+        if self.layout.journal().exists() {
+            return None;
+        }
         let metadata = self.layout.manifest().metadata().ok()?;
         let modified = metadata.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
         Some(format!("{}-{}-{}", fs::number(&metadata), modified.as_nanos(), metadata.len()))

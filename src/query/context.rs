@@ -23,6 +23,7 @@ use datafusion::execution::memory_pool::FairSpillPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::execution::{SendableRecordBatchStream, SessionState};
 use datafusion::logical_expr::LogicalPlan;
+use datafusion::object_store::path::Path as ObjectPath;
 use datafusion::physical_plan::common::spawn_buffered;
 use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
@@ -37,6 +38,7 @@ use super::dependencies::without_dependencies;
 use super::footer_folder::FooterFolder;
 use super::footers::{self, Footers};
 use super::lake_format::LakeFormat;
+use super::local_files::LocalFiles;
 use super::pinned::PinnedFiles;
 use super::resources::{cores, memory_limit};
 use super::seen::{Seen, Stop};
@@ -81,6 +83,11 @@ pub(super) enum Verdict {
 impl<'a> Context<'a> {
     /// Registers every table by its known schema.
     pub(super) fn open(scope: Scope<'a>) -> Result<Self, Failure> {
+        Self::over(scope, None)
+    }
+
+    /// Registers every table, of a local lake with these files only.
+    fn over(scope: Scope<'a>, files: Option<HashSet<ObjectPath>>) -> Result<Self, Failure> {
         if crate::time::now() < 0 {
             return Err(Error::Usage("the clock of this machine stands before 1970; set it".to_owned()).into());
         }
@@ -93,8 +100,8 @@ impl<'a> Context<'a> {
         config.options_mut().execution.parquet.enable_page_index = is_far;
         config.options_mut().optimizer.enable_join_dynamic_filter_pushdown = is_far;
         let seen = Arc::<Seen>::default();
-        let (files, remote, folder) = match scope.lake {
-            AnyLake::Local(_) => (PinnedFiles::local(Arc::clone(&seen)), None, None),
+        let (store, remote, folder) = match scope.lake {
+            AnyLake::Local(_) => (PinnedFiles::local(LocalFiles::new(files), Arc::clone(&seen)), None, None),
             AnyLake::Remote(lake) => {
                 let remote = lake.connect()?;
                 let folder = lake.cache().map(|folder| FooterFolder::new(folder, lake.url()));
@@ -110,7 +117,7 @@ impl<'a> Context<'a> {
             .with_metadata_cache_limit(footers::MEMORY)
             .with_file_metadata_cache(Some(Arc::new(Footers::new(folder, Arc::clone(&seen)))));
         let runtime = RuntimeEnvBuilder::new().with_memory_pool(memory).with_cache_manager(caches).build_arc()?;
-        runtime.register_object_store(&store_url(scope.lake)?, Arc::new(files));
+        runtime.register_object_store(&store_url(scope.lake)?, Arc::new(store));
         let mut state = without_dependencies(SessionContext::new_with_config_rt(config, runtime).state());
         if !is_far {
             state = with_worthwhile_filters(state);

@@ -9,7 +9,7 @@ use arrow::compute::cast;
 use arrow::datatypes::{Field, Schema, SchemaRef};
 
 use super::Statement;
-use super::canned::Library;
+use super::canned::{Canned, Library};
 use super::short_id::KnownSession;
 use crate::tables::{ColumnDef, FINDINGS};
 use crate::{Error, Result};
@@ -32,9 +32,17 @@ pub struct Detector {
     pub statement: Statement,
     /// Condition on the row of a session, without which it finds nothing in it.
     pub needs: Option<String>,
+    /// True if it needs nothing but a session's own rows to find something in it.
+    pub is_within_session: bool,
 }
 
 impl Detector {
+    /// Returns the detector that a canned query describes, with values for its parameters.
+    pub fn of(canned: &Canned, statement: Statement) -> Self {
+        let (name, needs) = (canned.name.clone(), canned.needs.clone());
+        Self { name, statement, needs, is_within_session: canned.is_within_session }
+    }
+
     /// Returns what a session needs, as SQL with values.
     pub fn condition(&self) -> String {
         let mut condition = self.needs.clone().unwrap_or_else(|| "true".to_owned());
@@ -80,7 +88,7 @@ fn with_defaults(library: &Library) -> Result<Vec<Detector>> {
     let bound = library.default_detectors().map(|canned| {
         let no_moment = |name: &str, _: &str| Err(Error::Query(format!("`{}`: `{name}` has a default", canned.name)));
         let statement = canned.bind(&[], chrono_tz::UTC, &no_moment)?;
-        Ok(Detector { name: canned.name.clone(), statement, needs: canned.needs.clone() })
+        Ok(Detector::of(canned, statement))
     });
     bound.collect()
 }

@@ -1,30 +1,59 @@
-//! Keeps findings until the lake changes. Planning the detectors takes about a second, however small the lake is, and several
-//! commands need the findings.
+//! Keeps findings until the lake changes, and what detectors of single sessions found in its files as long as these stay. To
+//! run the detectors takes a second for a small lake and longer for a large one, several commands need the findings, and most
+//! runs change few files.
 
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::Cursor;
 use std::sync::Arc;
 
-use arrow::array::RecordBatch;
-use arrow::compute::concat_batches;
-use arrow::datatypes::SchemaRef;
+use arrow::array::{AsArray, BooleanArray, RecordBatch, StringArray};
+use arrow::compute::{concat_batches, filter_record_batch};
+use arrow::datatypes::{Schema, SchemaRef};
 use arrow::ipc::reader::FileReader;
 use arrow::ipc::writer::FileWriter;
 use chrono_tz::Tz;
+use datafusion::object_store::ObjectMeta;
+use datafusion::object_store::path::Path;
 
 use super::builtin;
 use super::cache_folder::{self, CacheFolder};
 use super::findings::{self, Detector};
+use super::local_files::LocalFiles;
 use super::short_id::KnownSession;
 use crate::lake::{AnyLake, Lake};
-use crate::tables::FINDINGS;
+use crate::tables::{FINDINGS, LAKE_TABLES};
 
 /// A place for the findings of some detectors over a lake as it is now.
 pub(super) struct KeptFindings<'a> {
     entries: CacheFolder,
     lake: &'a Lake,
     version: String,
+    /// Name of the entry of this version of the lake.
     name: String,
+    /// Name of the entry of what was found in each file; `None` if only some sessions are asked for.
+    name_by_file: Option<String>,
 }
+
+/// What the detectors of single sessions found in some data files.
+pub(super) struct FoundInFiles {
+    /// The files, each with its version.
+    files: HashSet<String>,
+    rows: RecordBatch,
+}
+
+/// The data files of a lake.
+pub(super) struct DataFiles(Vec<DataFile>);
+
+struct DataFile {
+    location: Path,
+    /// Location and version.
+    id: String,
+    /// What the files of the four tables share that have the rows of the same sessions.
+    part: String,
+}
+
+/// Metadata of an entry: the files that it is about.
+const FILES: &str = "files";
 
 impl<'a> KeptFindings<'a> {
     /// Returns the place, or `None` if nothing may be kept: other machines change an uploaded lake, and detectors of the user may
@@ -36,7 +65,7 @@ impl<'a> KeptFindings<'a> {
             return None;
         }
         let (entries, version) = (CacheFolder::new(lake.cache()?, "findings"), lake.version()?);
-        let mut texts = vec![env!("CARGO_PKG_VERSION").to_owned(), zone.name().to_owned(), version.clone()];
+        let mut texts = vec![env!("CARGO_PKG_VERSION").to_owned(), zone.name().to_owned()];
         texts.push(std::path::absolute(lake.root()).ok()?.to_str()?.to_owned());
         // Another build of the same version may have other columns, or settle overlaps in another way.
         texts.push(findings::SQL.to_owned());
@@ -46,9 +75,10 @@ impl<'a> KeptFindings<'a> {
             texts.push(detector.statement.sql.clone());
             texts.push(format!("{:?}", detector.statement.parameters));
         }
-        texts.push(format!("{sessions:?}"));
+        let name_by_file = sessions.is_empty().then(|| cache_folder::name(texts.iter().map(String::as_str)));
+        texts.extend([version.clone(), format!("{sessions:?}")]);
         let name = cache_folder::name(texts.iter().map(String::as_str));
-        Some(Self { entries, lake, version, name })
+        Some(Self { entries, lake, version, name, name_by_file })
     }
 
     /// Returns the findings, if they were kept.
@@ -59,18 +89,96 @@ impl<'a> KeptFindings<'a> {
 
     /// Keeps findings, unless the lake has changed since the place was made.
     pub(super) fn write(&self, schema: &SchemaRef, findings: &[RecordBatch]) {
-        if self.lake.version().as_ref() == Some(&self.version)
-            && let Some(bytes) = encoded(schema, findings)
+        let schema = findings.first().map_or_else(|| Arc::clone(schema), RecordBatch::schema);
+        self.keep(&self.name, &schema, findings);
+    }
+
+    /// Returns the lake's data files, or `None` if only some sessions are asked for.
+    pub(super) fn files(&self) -> Option<DataFiles> {
+        self.name_by_file.as_ref()?;
+        let store = LocalFiles::new(None);
+        let mut files = Vec::new();
+        for table in LAKE_TABLES {
+            let folder = Path::from_absolute_path(std::path::absolute(self.lake.table_dir(table)).ok()?).ok()?;
+            let listed = store.list(Some(&folder), usize::MAX).ok()?.objects;
+            files.extend(listed.into_iter().filter_map(|file| DataFile::of(file, &folder)));
+        }
+        Some(DataFiles(files))
+    }
+
+    /// Returns what was found in the files of this lake or an earlier state of it, if that was kept.
+    pub(super) fn found_in_files(&self) -> Option<FoundInFiles> {
+        let bytes = self.entries.read(self.name_by_file.as_ref()?)?;
+        let reader = FileReader::try_new(Cursor::new(bytes), None).ok()?;
+        let files = reader.schema().metadata().get(FILES)?.lines().map(str::to_owned).collect();
+        let schema = Arc::new(Schema::new(reader.schema().fields().clone()));
+        let rows = reader.collect::<Result<Vec<_>, _>>().ok()?;
+        Some(FoundInFiles { files, rows: concat_batches(&schema, &rows).ok()? })
+    }
+
+    /// Keeps what was found in the data files, unless the lake has changed since the place was made.
+    pub(super) fn write_found(&self, schema: &SchemaRef, found: &[RecordBatch], files: &DataFiles) {
+        let Some(name) = &self.name_by_file else { return };
+        let ids: Vec<&str> = files.0.iter().map(|file| file.id.as_str()).collect();
+        let metadata = HashMap::from([(FILES.to_owned(), ids.join("\n"))]);
+        self.keep(name, &Arc::new(Schema::new_with_metadata(schema.fields().clone(), metadata)), found);
+    }
+
+    /// True if the lake has not changed since the place was made.
+    pub(super) fn is_current(&self) -> bool {
+        self.lake.version().as_ref() == Some(&self.version)
+    }
+
+    fn keep(&self, name: &str, schema: &SchemaRef, rows: &[RecordBatch]) {
+        if self.is_current()
+            && let Some(bytes) = encoded(schema, rows)
         {
-            self.entries.write(&self.name, &bytes);
+            self.entries.write(name, &bytes);
         }
     }
 }
 
-fn encoded(schema: &SchemaRef, findings: &[RecordBatch]) -> Option<Vec<u8>> {
-    let schema = findings.first().map_or_else(|| Arc::clone(schema), RecordBatch::schema);
-    let all = concat_batches(&schema, findings).ok()?;
-    let mut writer = FileWriter::try_new(Vec::new(), &schema).ok()?;
+impl DataFile {
+    fn of(file: ObjectMeta, folder: &Path) -> Option<Self> {
+        let parts = file.location.prefix_match(folder)?;
+        let part = parts.map(|part| part.as_ref().to_owned()).collect::<Vec<_>>().join("/");
+        let id = format!("{} {}", file.location, file.e_tag?);
+        part.ends_with(".parquet").then_some(Self { location: file.location, id, part })
+    }
+}
+
+impl DataFiles {
+    /// Returns the files that have changed since something was found in them, and those with other rows of the same sessions.
+    pub(super) fn changed_since(&self, found: &FoundInFiles) -> HashSet<Path> {
+        let changed = self.0.iter().filter(|file| !found.files.contains(&file.id));
+        let parts: BTreeSet<&str> = changed.map(|file| file.part.as_str()).collect();
+        let changed = self.0.iter().filter(|file| parts.contains(file.part.as_str()));
+        changed.map(|file| file.location.clone()).collect()
+    }
+}
+
+impl FoundInFiles {
+    /// Returns the rows of other sessions than these, which have the columns `machine`, `agent` and `session_id`.
+    pub(super) fn without(&self, sessions: &[RecordBatch]) -> Option<RecordBatch> {
+        let mut left_out = HashSet::new();
+        for batch in sessions {
+            left_out.extend(keys(batch)?);
+        }
+        let keep: BooleanArray = keys(&self.rows)?.map(|key| Some(!left_out.contains(&key))).collect();
+        filter_record_batch(&self.rows, &keep).ok()
+    }
+}
+
+/// Returns machine, agent and session of each row.
+fn keys(rows: &RecordBatch) -> Option<impl Iterator<Item = [&str; 3]>> {
+    let texts = |name: &str| rows.column_by_name(name)?.as_string_opt::<i32>();
+    let columns: [&StringArray; 3] = [texts("machine")?, texts("agent")?, texts("session_id")?];
+    Some((0..rows.num_rows()).map(move |row| columns.map(|column| column.value(row))))
+}
+
+fn encoded(schema: &SchemaRef, rows: &[RecordBatch]) -> Option<Vec<u8>> {
+    let all = concat_batches(schema, rows).ok()?;
+    let mut writer = FileWriter::try_new(Vec::new(), schema).ok()?;
     writer.write(&all).ok()?;
     writer.into_inner().ok()
 }

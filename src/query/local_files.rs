@@ -1,6 +1,7 @@
 //! Files of this machine, read by the calling thread. `object_store` passes each small read to another thread. That takes
 //! longer than the read itself.
 
+use std::collections::HashSet;
 use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -27,11 +28,14 @@ const GAP: u64 = 8 << 10;
 pub(super) struct LocalFiles {
     /// Maps locations to paths.
     paths: LocalFileSystem,
+    /// Files to list; `None` for all.
+    only: Option<HashSet<Path>>,
 }
 
 impl LocalFiles {
-    pub(super) fn new() -> Self {
-        Self { paths: LocalFileSystem::new() }
+    /// Opens these files, or all.
+    pub(super) fn new(only: Option<HashSet<Path>>) -> Self {
+        Self { paths: LocalFileSystem::new(), only }
     }
 
     /// Reads a file, or a range of it, if it is the version that the options ask for.
@@ -76,7 +80,7 @@ impl LocalFiles {
                     let location = Path::from_absolute_path(entry.path())?;
                     if metadata.is_dir() {
                         found.common_prefixes.push(location);
-                    } else {
+                    } else if self.only.as_ref().is_none_or(|only| only.contains(&location)) {
                         found.objects.push(described(location, &metadata).map_err(failed(entry.path()))?);
                     }
                 }
@@ -129,7 +133,7 @@ mod tests {
         std::fs::create_dir(folder.path().join("a b%")).unwrap();
         std::fs::write(folder.path().join("a b%/c#.parquet"), "0123456789").unwrap();
         let root = Path::from_absolute_path(folder.path()).unwrap();
-        let files = LocalFiles::new();
+        let files = LocalFiles::new(None);
 
         let top = files.list(Some(&root), 1).unwrap();
         assert_eq!((top.objects.len(), top.common_prefixes.len()), (0, 1));
@@ -144,9 +148,14 @@ mod tests {
         assert_eq!(text(Some(GetRange::Bounded(2..4))).await.unwrap(), "23");
         assert_eq!(text(Some(GetRange::Suffix(3))).await.unwrap(), "789");
         assert!(text(Some(GetRange::Offset(11))).await.is_err());
-        let none = root.join("none");
+        let none = root.clone().join("none");
         assert!(files.list(Some(&none), usize::MAX).unwrap().objects.is_empty());
         let gone = files.read(&none, &GetOptions::default());
         assert!(matches!(gone, Err(Error::NotFound { .. })));
+
+        std::fs::write(folder.path().join("other.parquet"), "").unwrap();
+        let listed = |files: &LocalFiles| files.list(Some(&root), usize::MAX).unwrap().objects.len();
+        let one = LocalFiles::new(Some(HashSet::from([file.location.clone()])));
+        assert_eq!((listed(&files), listed(&one)), (2, 1));
     }
 }

@@ -44,8 +44,8 @@ impl Display for PinnedFiles {
 
 impl PinnedFiles {
     /// Opens files of this machine.
-    pub(super) fn local(seen: Arc<Seen>) -> Self {
-        Self { files: Files::Local(LocalFiles::new()), seen }
+    pub(super) fn local(files: LocalFiles, seen: Arc<Seen>) -> Self {
+        Self { files: Files::Local(files), seen }
     }
 
     /// Opens files of a remote store.
@@ -239,7 +239,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.parquet");
         std::fs::write(&file, "old").unwrap();
-        let store = PinnedFiles::local(Arc::default());
+        let store = PinnedFiles::local(LocalFiles::new(None), Arc::default());
         let prefix = Path::from_filesystem_path(folder.path()).unwrap();
         let listed: Vec<_> = store.list(Some(&prefix)).collect().await;
         let location = listed[0].as_ref().unwrap().location.clone();
@@ -261,7 +261,7 @@ mod tests {
 
     #[tokio::test]
     async fn nothing_is_written() {
-        let store = PinnedFiles::local(Arc::default());
+        let store = PinnedFiles::local(LocalFiles::new(None), Arc::default());
         assert!(store.put(&Path::from("tmp/x"), "x".into()).await.is_err());
         assert!(store.delete(&Path::from("tmp/x")).await.is_err());
         assert!(store.copy(&Path::from("tmp/x"), &Path::from("tmp/y")).await.is_err());

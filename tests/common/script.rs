@@ -175,6 +175,20 @@ impl Scripts {
         self
     }
 
+    /// Every second session, from the first or from the second.
+    pub fn half(mut self, half: usize) -> Self {
+        self.session = self.session.into_iter().skip(half).step_by(2).collect();
+        self
+    }
+
+    /// Lets all sessions begin some days later.
+    pub fn later(mut self, days: i64) -> Self {
+        for session in &mut self.session {
+            session.at += chrono::TimeDelta::days(days);
+        }
+        self
+    }
+
     /// Writes all sessions where Claude Code would.
     pub fn write_below(&self, home: &Path) {
         for session in &self.session {

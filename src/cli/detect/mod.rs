@@ -109,7 +109,7 @@ pub(super) fn bind(settings: &Settings, given: &[(String, String)], chosen: &[&C
             (name.split_once('.').map_or(name.as_str(), |(_, name)| name).to_owned(), value.clone())
         });
         let statement = query::bind(settings, canned, &own.collect::<Vec<_>>())?;
-        Ok(Detector { name: canned.name.clone(), statement, needs: canned.needs.clone() })
+        Ok(Detector::of(canned, statement))
     });
     bound.collect()
 }

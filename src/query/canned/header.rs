@@ -21,6 +21,7 @@ pub(super) fn parse(purpose: Purpose, stem: &str, text: &str) -> Result<Canned, 
         todo: String::new(),
         habit: String::new(),
         needs: None,
+        is_within_session: false,
         is_off: false,
         parameters: Vec::new(),
         columns: Vec::new(),
@@ -62,6 +63,11 @@ impl Canned {
                 Ok(())
             }
             "needs" => Err("expected one `needs: CONDITION`, which only a detector can have".to_owned()),
+            "scope" if value == "session" && self.purpose == Purpose::Detector => {
+                self.is_within_session = true;
+                Ok(())
+            }
+            "scope" => Err("expected `scope: session`, which only a detector can have".to_owned()),
             "param" => parameter(value).map(|parameter| self.parameters.push(parameter)),
             "column" => {
                 let (name, doc) = value.split_once(" -- ").ok_or("expected `column: NAME -- MEANING`")?;
@@ -75,7 +81,7 @@ impl Canned {
                 Ok(())
             }
             unknown => Err(format!(
-                "unknown key `{unknown}`; there are name, title, group, about, note, todo, habit, needs, default, param, column, show and total"
+                "unknown key `{unknown}`; there are name, title, group, about, note, todo, habit, needs, scope, default, param, column, show and total"
             )),
         }
     }

@@ -53,6 +53,8 @@ fn a_header_is_read() {
 fn a_detector_can_be_off() {
     let is_off = |rest: &str| detector(&format!("{ADVICE}{rest}")).unwrap().is_off;
     assert_eq!([is_off("-- default: off\nselect 1"), is_off("select 1")], [true, false]);
+    let is_within = |rest: &str| detector(&format!("{ADVICE}{rest}")).unwrap().is_within_session;
+    assert_eq!([is_within("-- scope: session\nselect 1"), is_within("select 1")], [true, false]);
 }
 
 #[test]
@@ -70,12 +72,13 @@ fn a_detector_gives_advice() {
 #[test]
 fn wrong_headers_are_refused() {
     let reason = |rest: &str| parse(rest).unwrap_err();
-    insta::assert_snapshot!(reason("-- parm: x int = 1 -- X.\nselect 1"), @"line 5: unknown key `parm`; there are name, title, group, about, note, todo, habit, needs, default, param, column, show and total");
+    insta::assert_snapshot!(reason("-- parm: x int = 1 -- X.\nselect 1"), @"line 5: unknown key `parm`; there are name, title, group, about, note, todo, habit, needs, scope, default, param, column, show and total");
     insta::assert_snapshot!(reason("-- param: x int = 1 -- X.\nselect 1"), @"the parameter `x` is declared, but never used");
     insta::assert_snapshot!(reason("select $x"), @"`$x` is used, but no `param` declares it");
     insta::assert_snapshot!(reason("-- param: x number = 1 -- X.\nselect $x"), @"line 5: unknown type `number`; there are int, float, text, bool, date, timestamp");
     insta::assert_snapshot!(reason("-- param: x int = one -- X.\nselect $x"), @"line 5: default of `x`: `one` is no whole number");
     insta::assert_snapshot!(reason("-- default: off\nselect 1"), @"line 5: expected `default: off`, which only a detector can have");
+    insta::assert_snapshot!(reason("-- scope: session\nselect 1"), @"line 5: expected `scope: session`, which only a detector can have");
     insta::assert_snapshot!(reason("-- title: again\nselect 1"), @"line 5: `title` stands twice");
     insta::assert_snapshot!(Canned::parse(Path::new("other.sql"), &format!("{HEADER}select 1")).unwrap_err(), @"the header's name is `q`, the file's `other`");
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::{AsArray, RecordBatch};
+use arrow::datatypes::SchemaRef;
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::datasource::{MemTable, TableProvider};
 use datafusion::error::DataFusionError;
@@ -14,7 +15,7 @@ use futures::{StreamExt, TryStreamExt};
 use super::{Context, in_zone, planned};
 use crate::progress::Stage;
 use crate::query::findings::{self, Detector};
-use crate::query::kept_findings::KeptFindings;
+use crate::query::kept_findings::{DataFiles, FoundInFiles, KeptFindings};
 use crate::query::resources::cores;
 use crate::query::short_id::KnownSession;
 use crate::query::{Failure, reason, refusal, shared};
@@ -42,16 +43,10 @@ impl Context<'_> {
         let progress = self.scope.progress;
         progress.stage(Stage::Detecting);
         progress.start(detectors.len() as u64, 0);
-        let found_by = self.found_by(&detectors).await;
+        let found = self.found(&detectors, kept.as_ref(), &given).await;
         progress.finish();
-        let mut found = Vec::new();
-        for (detector, batches) in detectors.iter().zip(found_by?) {
-            for batch in batches {
-                found.push(findings::found(&detector.name, &batch, &given)?);
-            }
-        }
         self.session.deregister_table(FOUND)?;
-        self.session.register_table(FOUND, Arc::new(MemTable::try_new(given, vec![found])?))?;
+        self.session.register_table(FOUND, Arc::new(MemTable::try_new(given, vec![found?])?))?;
         let counted = self.session.sql(findings::SQL).await?.collect().await?;
         self.session.deregister_table(FOUND)?;
         for (name, table) in whole {
@@ -63,6 +58,62 @@ impl Context<'_> {
         }
         self.session.deregister_table(FINDINGS.name)?;
         self.register_rows(&FINDINGS, &counted)
+    }
+
+    /// Returns the rows of the detectors. Those that need only a session's own rows look only into the files that they have
+    /// not seen.
+    async fn found(
+        &self,
+        detectors: &[&Detector],
+        kept: Option<&KeptFindings<'_>>,
+        given: &SchemaRef,
+    ) -> Result<Vec<RecordBatch>, Failure> {
+        let kept = kept.filter(|_| self.scope.scheduler.is_none());
+        let Some((kept, files)) = kept.and_then(|kept| Some((kept, kept.files()?))) else {
+            return self.rows_of_all(detectors, given).await;
+        };
+        let (within, across): (Vec<&Detector>, Vec<&Detector>) =
+            detectors.iter().partition(|detector| detector.is_within_session);
+        let since = match kept.found_in_files() {
+            Some(earlier) => self.found_since(&earlier, &files, &within, given).await?,
+            None => None,
+        };
+        // The files of a lake that has changed meanwhile may be gone.
+        let mut found = match since.filter(|_| kept.is_current()) {
+            Some(found) => found,
+            None => self.rows_of_all(&within, given).await?,
+        };
+        kept.write_found(given, &found, &files);
+        found.extend(self.rows_of_all(&across, given).await?);
+        Ok(found)
+    }
+
+    /// Returns what was found before in the files that have not changed, and what is found in the others now; `None` if what
+    /// was kept cannot be used.
+    async fn found_since(
+        &self,
+        earlier: &FoundInFiles,
+        files: &DataFiles,
+        detectors: &[&Detector],
+        given: &SchemaRef,
+    ) -> Result<Option<Vec<RecordBatch>>, Failure> {
+        let changed = Self::over(self.scope, Some(files.changed_since(earlier)))?;
+        changed.seen.begin();
+        let sessions = changed.session.sql("select machine, agent, session_id from sessions").await?.collect().await?;
+        let Some(stays) = earlier.without(&sessions) else { return Ok(None) };
+        let mut found = changed.rows_of_all(detectors, given).await?;
+        found.push(stays);
+        Ok(Some(found))
+    }
+
+    async fn rows_of_all(&self, detectors: &[&Detector], given: &SchemaRef) -> Result<Vec<RecordBatch>, Failure> {
+        let mut found = Vec::new();
+        for (detector, batches) in detectors.iter().zip(self.found_by(detectors).await?) {
+            for batch in batches {
+                found.push(findings::found(&detector.name, &batch, given)?);
+            }
+        }
+        Ok(found)
     }
 
     /// Returns for each detector whether it can find something in a session.
