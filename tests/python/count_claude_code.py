@@ -203,10 +203,20 @@ def blocks(record):
     return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
 
 
+def is_typed(queued):
+    """True if the person wrote what waited until the agent was free."""
+    origin, said = queued.get("origin"), queued.get("prompt")
+    if queued.get("commandMode") == "task-notification" or queued.get("isMeta") is True:
+        return False
+    if isinstance(origin, dict) and origin.get("kind", "human") != "human":
+        return False
+    return not (isinstance(said, str) and said.lstrip().startswith(INJECTED))
+
+
 def is_prompt(record):
     attachment = record.get("attachment")
     if record.get("type") == "attachment" and isinstance(attachment, dict):
-        return attachment.get("type") == "queued_command"
+        return attachment.get("type") == "queued_command" and is_typed(attachment)
     if record.get("type") != "user" or any(record.get(flag) is True for flag in
                                            ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly")):
         return False

@@ -158,6 +158,8 @@ record! {
         kind: Text<'a> = "type",
         prompt: Raw<'a> = "prompt",
         mode: Text<'a> = "commandMode",
+        origin: Object<Origin<'a>> = "origin",
+        is_meta: Flag = "isMeta",
         content: Raw<'a> = "content",
         error: Raw<'a> = "blockingError",
         stderr: Text<'a> = "stderr",

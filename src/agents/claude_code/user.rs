@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use super::content::Block;
-use super::record::Line;
+use super::record::{Attachment, Line, Origin};
 use crate::agents::kit::texts::join;
+use crate::source::records::Object;
 use crate::tables::{MessageKind, Role};
 
 /// Content of a user line, and its kind.
@@ -41,8 +42,7 @@ impl<'a> UserText<'a> {
     /// prompt is one agent's request to another within the session that both share.
     pub(super) fn of(blocks: &'a [Block<'_>], line: &Line<'_>, has_boundary: bool, is_task: bool) -> Self {
         let texts = || blocks.iter().filter(|block| block.kind.is("text")).filter_map(|block| block.text.get());
-        let attachments = blocks.iter().filter(|block| block.kind.is("image") || block.kind.is("document")).count();
-        let attachments = i64::try_from(attachments).unwrap_or(i64::MAX);
+        let attachments = attachments(blocks);
         if blocks.iter().any(|block| block.kind.is("tool_result")) {
             return Self { role: Role::Tool, kind: MessageKind::ToolResult, text: joined(texts()), attachments };
         }
@@ -88,17 +88,45 @@ fn kind_of(line: &Line<'_>, text: &str, has_boundary: bool) -> MessageKind {
     if line.is_meta.0 {
         return MessageKind::Meta;
     }
-    let opening = OPENINGS.iter().find(|(opening, _)| text.trim_start().starts_with(opening));
-    if let Some((_, kind)) = opening {
-        return *kind;
+    if let Some(kind) = kind_by_opening(text) {
+        return kind;
     }
     if line.is_visible_only.0 {
         return MessageKind::Meta;
     }
-    match origin {
-        None | Some("human") => MessageKind::Prompt,
-        Some(_) => MessageKind::Notice,
+    kind_by_origin(&line.origin)
+}
+
+/// Returns the kind of a text that waited until the agent was free.
+pub(super) fn kind_of_queued(attachment: &Attachment<'_>, text: &str) -> MessageKind {
+    if attachment.mode.is("task-notification") {
+        MessageKind::Notice
+    } else if attachment.is_meta.0 {
+        MessageKind::Meta
+    } else {
+        kind_by_opening(text).unwrap_or_else(|| kind_by_origin(&attachment.origin))
     }
+}
+
+fn kind_by_opening(text: &str) -> Option<MessageKind> {
+    OPENINGS.iter().find(|(opening, _)| text.trim_start().starts_with(opening)).map(|(_, kind)| *kind)
+}
+
+/// Other agents, channels and the program write too.
+fn kind_by_origin(origin: &Object<Origin<'_>>) -> MessageKind {
+    let origin = origin.0.as_ref().and_then(|origin| origin.kind.get());
+    if origin.is_none_or(|kind| kind == "human") { MessageKind::Prompt } else { MessageKind::Notice }
+}
+
+/// Returns how many images and documents there are.
+pub(super) fn attachments(blocks: &[Block<'_>]) -> i64 {
+    let count = blocks.iter().filter(|block| block.kind.is("image") || block.kind.is("document")).count();
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// Returns the texts of a prompt.
+pub(super) fn texts<'b>(blocks: &'b [Block<'_>]) -> Option<Cow<'b, str>> {
+    joined(blocks.iter().filter(|block| block.kind.is("text")).filter_map(|block| block.text.get()))
 }
 
 /// Joins texts with a line end between them.

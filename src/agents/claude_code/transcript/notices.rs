@@ -1,8 +1,11 @@
 //! Lines of the program itself: system records and attachments.
 
+use std::borrow::Cow;
+
 use super::super::KNOWN_NOTICES;
-use super::super::content::plain_text;
-use super::super::record::{Failure, Line};
+use super::super::content::{plain_text, with_blocks};
+use super::super::record::{Attachment, Failure, Line};
+use super::super::user;
 use super::{Spot, Transcript};
 use crate::extract::{Reject, error_type};
 use crate::source::records::Text;
@@ -22,6 +25,15 @@ fn failure_of(line: &Line<'_>) -> Option<ErrorType> {
     let reason = failure.answer.0.and_then(|answer| answer.error.0).unwrap_or_default();
     let text = [&failure.formatted, &failure.message, &reason.message].into_iter().find_map(Text::get);
     Some(error_type(failure.kind.get().or(reason.kind.get()), failure.status.0, text))
+}
+
+/// Returns kind, text and attachments of what waited until the agent was free.
+fn queued(attachment: &Attachment<'_>) -> (MessageKind, Option<String>, i64) {
+    let json = attachment.prompt.json();
+    let said = with_blocks(json, |blocks| (user::texts(&blocks).map(Cow::into_owned), user::attachments(&blocks)));
+    let (text, images) = said.unwrap_or_default();
+    let text = text.or_else(|| plain_text(json).filter(|_| images == 0));
+    (user::kind_of_queued(attachment, text.as_deref().unwrap_or_default()), text, images)
 }
 
 impl Transcript<'_, '_> {
@@ -65,11 +77,13 @@ impl Transcript<'_, '_> {
         let line = spot.line;
         let Some(attachment) = line.attachment.0.as_ref() else { return Ok(()) };
         let kind = attachment.kind.get().unwrap_or_default();
+        let mut attachments = 0;
         let (row_kind, role, text) = match kind {
-            "queued_command" if attachment.mode.is("task-notification") => {
-                (MessageKind::Notice, Role::System, plain_text(attachment.prompt.json()))
+            "queued_command" => {
+                let (kind, text, images) = queued(attachment);
+                attachments = images;
+                (kind, if kind == MessageKind::Notice { Role::System } else { Role::User }, text)
             }
-            "queued_command" => (MessageKind::Prompt, Role::User, plain_text(attachment.prompt.json())),
             "hook_blocking_error" => (MessageKind::Notice, Role::System, plain_text(attachment.error.json())),
             "hook_non_blocking_error" | "hook_error_during_execution" => {
                 (MessageKind::Notice, Role::System, attachment.stderr.owned().or(plain_text(attachment.content.json())))
@@ -85,7 +99,7 @@ impl Transcript<'_, '_> {
                 return Ok(());
             }
         };
-        let is_prompt = row_kind == MessageKind::Prompt;
+        let is_prompt = matches!(row_kind, MessageKind::Prompt | MessageKind::Command);
         if is_prompt {
             self.turn = Some(self.turn.unwrap_or(0) + 1);
             self.close_replies(line.is_sidechain.0)?;
@@ -95,6 +109,7 @@ impl Transcript<'_, '_> {
             role,
             kind: row_kind,
             text: text.as_deref(),
+            attachments,
             is_error: text.is_some() && kind.contains("error"),
             permission_mode: line.permission_mode.get().filter(|_| is_prompt),
             ..self.blank_row(spot)
