@@ -405,10 +405,14 @@ fn findings_are_kept_until_the_lake_changes() {
     let folder = bench.path().join(".cache/llrem/findings");
     let kept = || lake::files(&folder);
     let found = || stdout(&bench, &["detect", "-f", "csv"]);
+    let show = || stdout(&bench, &["show", "53ea", "-f", "markdown"]);
+    let of_session = show();
+    assert!(of_session.contains("in a row failed"), "{of_session}");
     let first = found();
     assert!(first.contains("error_cascades"), "{first}");
+    assert_eq!(show(), of_session, "the kept findings have those of each session");
     let entries = kept();
-    assert_eq!(entries.len(), 2, "findings, and what was found in each file");
+    assert_eq!(entries.len(), 3, "findings of the session, those of the lake, and what was found in each file");
     // Nothing but the kept findings can answer without the tool calls.
     let calls = bench.lake().join("tool_calls");
     let hidden = bench.path().join("hidden");

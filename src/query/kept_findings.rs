@@ -55,6 +55,11 @@ struct DataFile {
 /// Metadata of an entry: the files that it is about.
 const FILES: &str = "files";
 
+/// True if the findings of these detectors in a lake are kept, so that nothing has to run for them.
+pub fn are_findings_kept(lake: &AnyLake, zone: Tz, detectors: &[Detector]) -> bool {
+    KeptFindings::of(lake, zone, detectors, &[]).is_some_and(|kept| kept.read().is_some())
+}
+
 impl<'a> KeptFindings<'a> {
     /// Returns the place, or `None` if nothing may be kept: other machines change an uploaded lake, and detectors of the user may
     /// depend on more than the lake.

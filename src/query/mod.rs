@@ -41,6 +41,7 @@ use crate::lake::AnyLake;
 use crate::progress::Progress;
 use crate::{Error, Result};
 use context::{Context, Verdict, prices};
+pub use kept_findings::are_findings_kept;
 pub use resources::cores;
 pub use scheduler::Scheduler;
 

@@ -10,10 +10,10 @@ use crate::cli::runner::Runner;
 use crate::cli::session::{self, integer};
 use crate::cli::settings::Settings;
 use crate::lake::AnyLake;
-use crate::query::Statement;
 use crate::query::canned::Library;
-use crate::query::findings::Detectors;
+use crate::query::findings::{Detector, Detectors};
 use crate::query::short_id::{KnownSession, SessionIds};
+use crate::query::{Statement, are_findings_kept};
 use crate::tables::{
     FindingColumns, FindingRow, MessageColumns, MessageRow, SessionColumns, SessionRow, ToolCallColumns, ToolCallRow,
     UsageColumns, UsageGrain,
@@ -326,20 +326,28 @@ fn next(runner: &mut Runner<'_>, session: &KnownSession, rows: &RecordBatch, ids
     }))
 }
 
-/// Runs the detectors for the session, over its records and those of its subagents and parents.
+/// Returns the findings in the session: those of the whole lake if they are kept, or else what the detectors find in the records
+/// of the session, its subagents and its parents.
 fn findings(settings: &Settings, lake: &AnyLake, session: &KnownSession, ids: &SessionIds) -> Result<RecordBatch> {
     let library = Library::load(settings.query_folders())?;
-    let chosen: Vec<_> = library.default_detectors().filter(|detector| !WIDE.contains(&&*detector.name)).collect();
-    let detectors = detect::bind(settings, &[], &chosen)?;
+    let all = detect::bind(settings, &[], &library.default_detectors().collect::<Vec<_>>())?;
+    let narrow: Vec<Detector> = all.iter().filter(|detector| !WIDE.contains(&&*detector.name)).cloned().collect();
     let place = |known: &KnownSession| (known.machine.clone(), known.agent.clone(), known.root_session_id.clone());
     let others = ids.all().iter().filter(|known| place(known) == place(session) && *known != session);
     let family: Vec<KnownSession> = std::iter::once(session).chain(others.take(FAMILY)).cloned().collect();
-    let mut runner = Runner::with(settings, lake, Detectors::OfSession(&detectors, &family))?;
-    let sql = "select * from findings where machine = $machine and agent = $agent and session_id = $session \
-               order by first_seq nulls first, wasted_cost_usd desc nulls last, detector";
+    let detectors = match are_findings_kept(lake, settings.clock.zone, &all) {
+        true => Detectors::These(&all),
+        false => Detectors::OfSession(&narrow, &family),
+    };
+    let mut runner = Runner::with(settings, lake, detectors)?;
+    let sql = format!(
+        "select * from findings where machine = $machine and agent = $agent and session_id = $session \
+         and detector not in ('{}') order by first_seq nulls first, wasted_cost_usd desc nulls last, detector",
+        WIDE.join("', '")
+    );
     let mut parameters = own(session, "", "").parameters;
     parameters.retain(|(name, _)| name != "month");
-    runner.rows(&Statement { sql: sql.to_owned(), parameters })
+    runner.rows(&Statement { sql, parameters })
 }
 
 /// Fails if a position is not in the session.
