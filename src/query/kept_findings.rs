@@ -163,13 +163,17 @@ impl DataFiles {
 }
 
 impl FoundInFiles {
-    /// Returns the rows of other sessions than these, which have the columns `machine`, `agent` and `session_id`.
-    pub(super) fn without(&self, sessions: &[RecordBatch]) -> Option<RecordBatch> {
-        let mut left_out = HashSet::new();
+    /// Returns the rows of the sessions of the lake that have not changed. Sessions have the columns `machine`, `agent` and
+    /// `session_id`.
+    pub(super) fn of_unchanged(&self, sessions: &[RecordBatch], changed: &[RecordBatch]) -> Option<RecordBatch> {
+        let mut unchanged = HashSet::new();
         for batch in sessions {
-            left_out.extend(keys(batch)?);
+            unchanged.extend(keys(batch)?);
         }
-        let keep: BooleanArray = keys(&self.rows)?.map(|key| Some(!left_out.contains(&key))).collect();
+        for key in changed.iter().filter_map(keys).flatten() {
+            unchanged.remove(&key);
+        }
+        let keep: BooleanArray = keys(&self.rows)?.map(|key| Some(unchanged.contains(&key))).collect();
         filter_record_batch(&self.rows, &keep).ok()
     }
 }
