@@ -163,17 +163,10 @@ impl DataFiles {
 }
 
 impl FoundInFiles {
-    /// Returns the rows of the sessions of the lake that have not changed. Sessions have the columns `machine`, `agent` and
-    /// `session_id`.
-    pub(super) fn of_unchanged(&self, sessions: &[RecordBatch], changed: &[RecordBatch]) -> Option<RecordBatch> {
-        let mut unchanged = HashSet::new();
-        for batch in sessions {
-            unchanged.extend(keys(batch)?);
-        }
-        for key in changed.iter().filter_map(keys).flatten() {
-            unchanged.remove(&key);
-        }
-        let keep: BooleanArray = keys(&self.rows)?.map(|key| Some(unchanged.contains(&key))).collect();
+    /// Returns the rows of other sessions than these, which have the columns `machine`, `agent` and `session_id`.
+    pub(super) fn without(&self, sessions: &[RecordBatch]) -> Option<RecordBatch> {
+        let left_out: HashSet<[&str; 3]> = sessions.iter().filter_map(keys).flatten().collect();
+        let keep: BooleanArray = keys(&self.rows)?.map(|key| Some(!left_out.contains(&key))).collect();
         filter_record_batch(&self.rows, &keep).ok()
     }
 }

@@ -98,17 +98,13 @@ impl Context<'_> {
         given: &SchemaRef,
     ) -> Result<Option<Vec<RecordBatch>>, Failure> {
         let changed = Self::over(self.scope, Some(files.changed_since(earlier)))?;
-        let unchanged = earlier.of_unchanged(&self.sessions().await?, &changed.sessions().await?);
-        let Some(stays) = unchanged else { return Ok(None) };
+        changed.seen.begin();
+        let sessions = changed.session.sql("select machine, agent, session_id from sessions").await?.collect().await?;
+        // `findings::SQL` leaves out sessions that the lake no longer has.
+        let Some(stays) = earlier.without(&sessions) else { return Ok(None) };
         let mut found = changed.rows_of_all(detectors, given).await?;
         found.push(stays);
         Ok(Some(found))
-    }
-
-    /// Returns machine, agent and id of all sessions.
-    async fn sessions(&self) -> Result<Vec<RecordBatch>, Failure> {
-        self.seen.begin();
-        Ok(self.session.sql("select machine, agent, session_id from sessions").await?.collect().await?)
     }
 
     async fn rows_of_all(&self, detectors: &[&Detector], given: &SchemaRef) -> Result<Vec<RecordBatch>, Failure> {
