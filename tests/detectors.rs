@@ -111,18 +111,16 @@ impl Rows {
 }
 
 fn lake_of<'s>(scripts: impl IntoIterator<Item = &'s Scripts>, folder: &Path) -> PathBuf {
-    lake_of_machine(scripts, folder, "test")
-}
-
-/// Adds the sessions of a machine to the lake in a folder.
-fn lake_of_machine<'s>(scripts: impl IntoIterator<Item = &'s Scripts>, folder: &Path, machine: &str) -> PathBuf {
-    let home = folder.join("homes").join(machine);
     for scripts in scripts {
-        scripts.write_below(&home);
+        scripts.write_below(&folder.join("home"));
     }
     let lake = folder.join("lake");
-    let options =
-        Options { home: Some(home), jobs: Some(1), machine: Some(machine.to_owned()), ..Options::new(lake.clone()) };
+    let options = Options {
+        home: Some(folder.join("home")),
+        jobs: Some(1),
+        machine: Some("test".to_owned()),
+        ..Options::new(lake.clone())
+    };
     etl::run(&options, &Silent).unwrap();
     lake
 }

@@ -32,7 +32,7 @@ pub struct Detector {
     pub statement: Statement,
     /// Condition on the row of a session, without which it finds nothing in it.
     pub needs: Option<String>,
-    /// True if it needs nothing but a session's own rows to find something in it.
+    /// True if the rows of a session alone decide what it finds in it.
     pub is_within_session: bool,
 }
 

@@ -1,6 +1,6 @@
-//! Keeps findings until the lake changes, and what detectors of single sessions found in its files as long as these stay. To
-//! run the detectors takes a second for a small lake and longer for a large one, several commands need the findings, and most
-//! runs change few files.
+//! Keeps findings until the lake changes, and the rows of detectors that look at each session alone until the files of the
+//! session change. All detectors together take a second even for a small lake, several commands need the findings, and most runs
+//! change few files.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::Cursor;
@@ -34,7 +34,7 @@ pub(super) struct KeptFindings<'a> {
     name_by_file: Option<String>,
 }
 
-/// What the detectors of single sessions found in some data files.
+/// What the detectors that look at each session alone found in some data files.
 pub(super) struct FoundInFiles {
     /// The files, each with its version.
     files: HashSet<String>,
@@ -153,12 +153,12 @@ impl DataFile {
 }
 
 impl DataFiles {
-    /// Returns the files that have changed since something was found in them, and those with other rows of the same sessions.
+    /// Returns the files that have changed since then, and those with other rows of the same sessions.
     pub(super) fn changed_since(&self, found: &FoundInFiles) -> HashSet<Path> {
         let changed = self.0.iter().filter(|file| !found.files.contains(&file.id));
         let parts: BTreeSet<&str> = changed.map(|file| file.part.as_str()).collect();
-        let changed = self.0.iter().filter(|file| parts.contains(file.part.as_str()));
-        changed.map(|file| file.location.clone()).collect()
+        let of_parts = self.0.iter().filter(|file| parts.contains(file.part.as_str()));
+        of_parts.map(|file| file.location.clone()).collect()
     }
 }
 

@@ -54,7 +54,7 @@ pub struct Canned {
     pub habit: String,
     /// Condition on the row of a session, without which a detector finds nothing in it.
     pub needs: Option<String>,
-    /// True if a detector needs nothing but a session's own rows to find something in it: `scope: session` in its header.
+    /// True if the rows of a session alone decide what a detector finds in it: `scope: session` in its header.
     pub is_within_session: bool,
     /// True if a detector runs only when it is named: `default: off` in its header.
     pub is_off: bool,

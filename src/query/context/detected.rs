@@ -60,8 +60,7 @@ impl Context<'_> {
         self.register_rows(&FINDINGS, &counted)
     }
 
-    /// Returns the rows of the detectors. Those that need only a session's own rows look only into the files that they have
-    /// not seen.
+    /// Returns the rows of the detectors. Those that look at each session alone run only over files that have changed.
     async fn found(
         &self,
         detectors: &[&Detector],

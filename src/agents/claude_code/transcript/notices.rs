@@ -31,9 +31,9 @@ fn failure_of(line: &Line<'_>) -> Option<ErrorType> {
 fn queued(attachment: &Attachment<'_>) -> (MessageKind, Option<String>, i64) {
     let json = attachment.prompt.json();
     let said = with_blocks(json, |blocks| (user::texts(&blocks).map(Cow::into_owned), user::attachments(&blocks)));
-    let (text, images) = said.unwrap_or_default();
-    let text = text.or_else(|| plain_text(json).filter(|_| images == 0));
-    (user::kind_of_queued(attachment, text.as_deref().unwrap_or_default()), text, images)
+    let (text, attachments) = said.unwrap_or_default();
+    let text = text.or_else(|| plain_text(json).filter(|_| attachments == 0));
+    (user::kind_of_queued(attachment, text.as_deref().unwrap_or_default()), text, attachments)
 }
 
 impl Transcript<'_, '_> {
@@ -80,8 +80,8 @@ impl Transcript<'_, '_> {
         let mut attachments = 0;
         let (row_kind, role, text) = match kind {
             "queued_command" => {
-                let (kind, text, images) = queued(attachment);
-                attachments = images;
+                let (kind, text, count) = queued(attachment);
+                attachments = count;
                 (kind, if kind == MessageKind::Notice { Role::System } else { Role::User }, text)
             }
             "hook_blocking_error" => (MessageKind::Notice, Role::System, plain_text(attachment.error.json())),
