@@ -542,7 +542,7 @@ fn a_users_queries_are_listed_too() {
     exit 1
     --- stdout
     --- stderr
-    error: `[HOME]/.config/llrem/queries/broken.sql`: line 1: unknown key `nam`; there are name, title, group, about, note, todo, habit, needs, default, param, column, show and total
+    error: `[HOME]/.config/llrem/queries/broken.sql`: line 1: unknown key `nam`; there are name, title, group, about, note, todo, habit, needs, scope, default, param, column, show and total
     ");
 }
 
