@@ -30,11 +30,11 @@ pub(super) struct KeptFindings<'a> {
     version: String,
     /// Name of the entry of this version of the lake.
     name: String,
-    /// Name of the entry of what was found in each file; `None` if only some sessions are asked for.
+    /// Name of the entry with the detectors' rows by file; `None` if only some sessions are asked for.
     name_by_file: Option<String>,
 }
 
-/// What the detectors that look at each session alone found in some data files.
+/// Rows of the detectors that look at each session alone, with the data files over which they ran.
 pub(super) struct FoundInFiles {
     /// The files, each with its version.
     files: HashSet<String>,
@@ -48,11 +48,11 @@ struct DataFile {
     location: Path,
     /// Location and version.
     id: String,
-    /// What the files of the four tables share that have the rows of the same sessions.
+    /// Path below the table's folder. In each table, a session's rows are in a file of the same path.
     part: String,
 }
 
-/// Metadata of an entry: the files that it is about.
+/// Key of an entry's metadata that lists the files.
 const FILES: &str = "files";
 
 /// True if the findings of these detectors in a lake are kept, so that nothing has to run for them.
@@ -111,7 +111,7 @@ impl<'a> KeptFindings<'a> {
         Some(DataFiles(files))
     }
 
-    /// Returns what was found in the files of this lake or an earlier state of it, if that was kept.
+    /// Returns the rows that were kept last, and their files. The lake may have changed since.
     pub(super) fn found_in_files(&self) -> Option<FoundInFiles> {
         let bytes = self.entries.read(self.name_by_file.as_ref()?)?;
         let reader = FileReader::try_new(Cursor::new(bytes), None).ok()?;
@@ -121,7 +121,7 @@ impl<'a> KeptFindings<'a> {
         Some(FoundInFiles { files, rows: concat_batches(&schema, &rows).ok()? })
     }
 
-    /// Keeps what was found in the data files, unless the lake has changed since the place was made.
+    /// Keeps rows of detectors and the files over which they ran, unless the lake has changed since the place was made.
     pub(super) fn write_found(&self, schema: &SchemaRef, found: &[RecordBatch], files: &DataFiles) {
         let Some(name) = &self.name_by_file else { return };
         let ids: Vec<&str> = files.0.iter().map(|file| file.id.as_str()).collect();
@@ -153,7 +153,7 @@ impl DataFile {
 }
 
 impl DataFiles {
-    /// Returns the files that have changed since then, and those with other rows of the same sessions.
+    /// Returns the files that have changed since the rows were found, and the files of other tables with the same sessions.
     pub(super) fn changed_since(&self, found: &FoundInFiles) -> HashSet<Path> {
         let changed = self.0.iter().filter(|file| !found.files.contains(&file.id));
         let parts: BTreeSet<&str> = changed.map(|file| file.part.as_str()).collect();

@@ -41,14 +41,13 @@ impl<'a> UserText<'a> {
     /// Reads the blocks of a user line. `has_boundary`: a line of its own just marked a compaction. `is_task`: the
     /// prompt is one agent's request to another within the session that both share.
     pub(super) fn of(blocks: &'a [Block<'_>], line: &Line<'_>, has_boundary: bool, is_task: bool) -> Self {
-        let texts = || blocks.iter().filter(|block| block.kind.is("text")).filter_map(|block| block.text.get());
         let attachments = attachments(blocks);
         if blocks.iter().any(|block| block.kind.is("tool_result")) {
-            return Self { role: Role::Tool, kind: MessageKind::ToolResult, text: joined(texts()), attachments };
+            return Self { role: Role::Tool, kind: MessageKind::ToolResult, text: texts(blocks), attachments };
         }
         let is_added = |text: &&str| ADDED.iter().any(|opening| text.trim_start().starts_with(opening));
-        let typed = joined(texts().filter(|text| !is_added(text)));
-        let text = typed.or_else(|| joined(texts()));
+        let typed = joined(said(blocks).filter(|text| !is_added(text)));
+        let text = typed.or_else(|| texts(blocks));
         let kind = match kind_of(line, text.as_deref().unwrap_or_default(), has_boundary) {
             MessageKind::Prompt if is_task => MessageKind::Meta,
             kind => kind,
@@ -58,7 +57,7 @@ impl<'a> UserText<'a> {
 
     /// Returns true if the line is a prompt or command of the person.
     pub(super) fn begins_turn(&self) -> bool {
-        matches!(self.kind, MessageKind::Prompt | MessageKind::Command)
+        begins_turn(self.kind)
     }
 
     /// Returns the text as the person typed it: slash commands without their markup.
@@ -75,6 +74,11 @@ impl<'a> UserText<'a> {
             _ => text.trim().to_owned(),
         })
     }
+}
+
+/// Returns true if a message of this kind is a prompt or command of the person.
+pub(super) fn begins_turn(kind: MessageKind) -> bool {
+    matches!(kind, MessageKind::Prompt | MessageKind::Command)
 }
 
 fn kind_of(line: &Line<'_>, text: &str, has_boundary: bool) -> MessageKind {
@@ -126,7 +130,11 @@ pub(super) fn attachments(blocks: &[Block<'_>]) -> i64 {
 
 /// Returns the texts of a prompt.
 pub(super) fn texts<'b>(blocks: &'b [Block<'_>]) -> Option<Cow<'b, str>> {
-    joined(blocks.iter().filter(|block| block.kind.is("text")).filter_map(|block| block.text.get()))
+    joined(said(blocks))
+}
+
+fn said<'b>(blocks: &'b [Block<'_>]) -> impl Iterator<Item = &'b str> {
+    blocks.iter().filter(|block| block.kind.is("text")).filter_map(|block| block.text.get())
 }
 
 /// Joins texts with a line end between them.

@@ -87,8 +87,8 @@ impl Context<'_> {
         Ok(found)
     }
 
-    /// Returns what was found before in the files that have not changed, and what is found in the others now; `None` if what
-    /// was kept cannot be used.
+    /// Runs the detectors over the changed files, and adds the kept rows of all other sessions. Returns `None` if the kept rows
+    /// lack a column.
     async fn found_since(
         &self,
         earlier: &FoundInFiles,

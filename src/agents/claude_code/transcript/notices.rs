@@ -99,7 +99,7 @@ impl Transcript<'_, '_> {
                 return Ok(());
             }
         };
-        let is_prompt = matches!(row_kind, MessageKind::Prompt | MessageKind::Command);
+        let is_prompt = user::begins_turn(row_kind);
         if is_prompt {
             self.turn = Some(self.turn.unwrap_or(0) + 1);
             self.close_replies(line.is_sidechain.0)?;
