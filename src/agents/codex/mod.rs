@@ -44,7 +44,7 @@ static ABOUT: About = About {
     versions: "0.2.0 to 0.169.0",
     rests_on: RestsOn::Sessions,
     records: Records { cost: Grain::Absent, durations: Grain::Absent, ..Records::EXACT },
-    parser_version: 12,
+    parser_version: 13,
     marks: &[("/type", Some("session_meta"))],
     streams: &["transcript"],
     began: &["timestamp", "ts"],

@@ -19,7 +19,7 @@ static ABOUT: About = About {
     versions: "header version 3, up to 18.2.3",
     rests_on: RestsOn::Source,
     records: Records { durations: Grain::Exact, ..pi::RECORDS },
-    parser_version: 9,
+    parser_version: 10,
     marks: &[("/type", Some("title"))],
     streams: &["transcript", "subagent"],
     began: &["timestamp"],

@@ -29,7 +29,7 @@ static ABOUT: About = About {
     versions: "up to 2026.9.6",
     rests_on: RestsOn::Sessions,
     records: pi::RECORDS,
-    parser_version: 10,
+    parser_version: 11,
     marks: &[
         ("/customType", Some("model-snapshot")),
         ("/message/api", Some("openclaw-transcript")),

@@ -33,7 +33,7 @@ static ABOUT: About = About {
     versions: "header versions 1 to 4, up to 1.5.2",
     rests_on: RestsOn::Sessions,
     records: RECORDS,
-    parser_version: 9,
+    parser_version: 10,
     marks: &[("/type", Some("session"))],
     streams: &["transcript", "subagent"],
     began: &["timestamp"],

@@ -200,21 +200,16 @@ impl Rollout<'_, '_> {
     pub(super) fn take_output(&mut self, spot: Spot, item: &Item<'_>) -> Result<(), Reject> {
         let id = item.call.get().or(item.id.get()).unwrap_or_default();
         let mut failed = false;
-        let mut attachments = 0;
         let output = match item.output.json() {
             Some(json) if json.starts_with('{') => {
                 let old: Structured<'_> = serde_json::from_str(json).unwrap_or_default();
                 failed = old.success.json() == Some("false");
                 Content::of(old.output.json(), true).text
             }
-            Some(json) => {
-                let content = Content::of(Some(json), true);
-                attachments = content.attachments;
-                content.text
-            }
+            Some(json) => Content::of(Some(json), true).text,
             None => item.tools.json().map(Cow::Borrowed),
         };
-        self.take_result(spot, id, output, End { failed, ..End::default() }, attachments)
+        self.take_result(spot, id, output, End { failed, ..End::default() })
     }
 
     /// Takes the result of a call, as text.
@@ -224,7 +219,6 @@ impl Rollout<'_, '_> {
         id: &str,
         output: Option<Cow<'_, str>>,
         told: End,
-        attachments: i64,
     ) -> Result<(), Reject> {
         self.flush_user()?;
         let key = call_key(id);
@@ -252,7 +246,6 @@ impl Rollout<'_, '_> {
             role: Role::Tool,
             kind: MessageKind::ToolResult,
             is_error,
-            attachments,
             ..blank(&message, spot)
         })
     }

@@ -100,9 +100,8 @@ impl Transcript<'_, '_> {
     }
 
     fn take_result(&mut self, spot: &Spot<'_, '_>, message: &Message<'_>) -> Result<(), Reject> {
-        let (attachments, is_error) = (message.content.attachments(), message.is_error.0);
         let row = blank(Role::Tool, MessageKind::ToolResult);
-        self.push(spot, MessageRow { attachments, is_error, ..row })?;
+        self.push(spot, MessageRow { is_error: message.is_error.0, ..row })?;
         self.bill_nested(spot, message.usage.0.as_ref(), "tool")?;
         self.close_call(spot, message)
     }
