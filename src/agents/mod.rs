@@ -255,6 +255,8 @@ pub struct About {
     pub has_totals: bool,
     /// Keys under which a record may hold its time, the best first.
     pub began: &'static [&'static str],
+    /// True if replies and responses have the time at which they began. Most agents write the time at which a reply was complete.
+    pub dates_replies_by_beginning: bool,
 }
 
 impl About {
@@ -275,6 +277,7 @@ impl About {
         sectioned: &[],
         has_totals: false,
         began: &[],
+        dates_replies_by_beginning: false,
     };
 
     /// Returns true if it keeps files in the projects that it works on.

@@ -288,7 +288,7 @@ impl Rebuilt {
         carried: Option<Carried>,
         mut take: impl FnMut(&PerRecordTable<RecordBatch>) -> Result<()>,
     ) -> Result<Totals> {
-        let mut totals = Totals::default();
+        let mut totals = Totals::new(agent);
         if let ([source], None) = (self.sources.as_mut_slice(), &carried)
             && !source.read.is_out_of_order
         {

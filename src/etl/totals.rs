@@ -4,16 +4,22 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::RecordBatch;
 
+use crate::agents;
 use crate::tables::{MessageColumns, MessageKind, PerRecordTable, Status, ToolCallColumns, UsageColumns, UsageGrain};
+use crate::time::plausible;
 
 /// Longest time between two records that counts as active. Microseconds.
 const ACTIVE_GAP: i64 = 5 * 60 * 1_000_000;
+/// Longest credible duration of a response: a day. Milliseconds.
+const LONGEST_REPLY: i64 = 24 * 60 * 60 * 1000;
 /// Longest title that comes from a prompt. Characters.
 const TITLE_LENGTH: usize = 200;
 
 /// Accumulates sums and counts row by row.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Totals {
+    /// True if a response's time and duration tell when it ended.
+    has_beginnings: bool,
     moments: Vec<i64>,
     pub(super) started_at: Option<i64>,
     pub(super) ended_at: Option<i64>,
@@ -58,6 +64,12 @@ pub(super) struct Totals {
 }
 
 impl Totals {
+    /// Returns the totals of a session without rows.
+    pub(super) fn new(agent: &str) -> Self {
+        let has_beginnings = agents::by_id(agent).is_some_and(|agent| agent.about().dates_replies_by_beginning);
+        Self { has_beginnings, ..Self::default() }
+    }
+
     /// Adds rows of messages, tool calls and usage.
     pub(super) fn add(&mut self, [messages, tool_calls, usage]: &PerRecordTable<RecordBatch>) {
         let columns = MessageColumns::of(messages);
@@ -131,6 +143,12 @@ impl Totals {
     fn add_usage(&mut self, columns: &UsageColumns<'_>, row: usize) {
         self.usage += 1;
         self.responses += i64::from(columns.grain(row) == UsageGrain::Response);
+        if columns.grain(row) != UsageGrain::Session {
+            let moment = columns.timestamp(row);
+            let duration = columns.duration_ms(row).filter(|ms| self.has_beginnings && (1..LONGEST_REPLY).contains(ms));
+            self.add_moment(moment);
+            self.add_moment(moment.zip(duration).and_then(|(began, ms)| plausible(Some(began + ms * 1000))));
+        }
         let total = columns.total_tokens(row);
         let cache_write = columns
             .cache_write_5m_tokens(row)

@@ -14,7 +14,7 @@ lake_table! {
         request_id: Opt<Str> [Id, Rare],
         /// Turn of the session, from 1; null before the first prompt.
         turn: Opt<I64> [Fact, Plain],
-        /// When the response began.
+        /// When the response began, or, where the agent does not record that, when it was written.
         timestamp: Opt<Ts> [Fact, Deltas],
         /// Model as stored.
         model: Opt<Str> [Name, Words],

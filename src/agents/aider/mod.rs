@@ -36,7 +36,7 @@ static ABOUT: About = About {
     versions: "0.35 to 0.86",
     rests_on: RestsOn::Sessions,
     records: Records { durations: Grain::Absent, ..Records::EXACT },
-    parser_version: 4,
+    parser_version: 5,
     ..About::NEW
 };
 

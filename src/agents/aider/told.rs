@@ -48,7 +48,6 @@ pub(super) enum Topic<'t> {
 }
 
 const EDIT_FAILED: [&str; 2] = ["The LLM did not conform to the edit format", "Malformed response #"];
-const LIMITS: [&str; 2] = ["Only 3 reflections allowed", "Exhausted "];
 
 /// Reads a block.
 pub(super) fn read(text: &str) -> Told<'_> {
@@ -75,7 +74,7 @@ pub(super) fn read(text: &str) -> Told<'_> {
         Told::Failed
     } else if text.starts_with("Retrying in ") {
         Told::Retrying
-    } else if LIMITS.iter().any(|beginning| text.starts_with(beginning)) && text.contains("reflections") {
+    } else if is_limit(text) {
         Told::Limit
     } else if text.starts_with("^C") || text == "Interrupted by user" {
         Told::Interrupted
@@ -134,6 +133,14 @@ fn is_failed_request(text: &str) -> bool {
         || (text.starts_with("Model ") && text.contains(" has hit a token limit!"))
 }
 
+/// `Only 3 reflections allowed, stopping.`; the number is a setting of the person's.
+fn is_limit(text: &str) -> bool {
+    let after_number =
+        |rest: &str| rest.trim_start_matches(|digit: char| digit.is_ascii_digit()).starts_with(" reflections");
+    text.strip_prefix("Only ").is_some_and(after_number)
+        || text.starts_with("Exhausted ") && text.contains("reflections")
+}
+
 /// Returns the file that a failed edit was for.
 pub(super) fn file_of_failure(output: &str) -> Option<&str> {
     output.lines().find_map(|line| Some(line.split_once("exactly match lines in ")?.1.trim()))
@@ -165,5 +172,7 @@ mod tests {
         assert_eq!(read("Models: gpt-4o with diff edit format, weak model gpt-3.5-turbo"), Told::Model("gpt-4o"));
         assert_eq!(read("Model gpt-4o has hit a token limit!"), Told::Failed);
         assert_eq!(read("Only 3 reflections allowed, stopping."), Told::Limit);
+        assert_eq!(read("Only 10 reflections allowed, stopping."), Told::Limit);
+        assert_eq!(read("Only three files changed"), Told::Other);
     }
 }

@@ -35,7 +35,7 @@ static ABOUT: About = About {
     rests_on: RestsOn::Sessions,
     records: Records { cost: Grain::Absent, durations: Grain::Absent, ..Records::EXACT },
     retention_days: Some(30),
-    parser_version: 11,
+    parser_version: 12,
     marks: &[("/sessionId", None)],
     streams: &["transcript", "subagent"],
     began: &["timestamp"],

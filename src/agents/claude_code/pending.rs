@@ -46,13 +46,14 @@ impl Reply {
         parent: Option<&str>,
         key: u64,
         message: &Message<'_>,
+        response: &str,
         is_error: bool,
         weak: bool,
     ) -> Self {
         let is_synthetic = message.model.is("<synthetic>");
         let owned = |text: Option<&str>| text.map(str::to_owned);
         Self {
-            response_id: owned(message.id.get().filter(|_| !is_synthetic && !is_error)),
+            response_id: (!is_synthetic && !is_error).then(|| response.to_owned()),
             message_id: row.message_id.to_owned(),
             parent: owned(parent),
             seq: row.seq,

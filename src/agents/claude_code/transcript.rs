@@ -295,11 +295,15 @@ impl<'o, 'a> Transcript<'o, 'a> {
         Ok(())
     }
 
-    /// Returns the row that a parent line belongs to; the line's own id if it lies in another file.
+    /// Returns the row that a parent line belongs to; the line's own id if it lies in another file. Above the first message,
+    /// lines of hooks belong to none.
     fn parent_id<'p>(&self, parent: Option<&'p str>) -> Option<Cow<'p, str>> {
         let parent = parent?;
-        let row = self.tree.row_id(message_key(self.out.agent(), parent));
-        Some(row.map_or(Cow::Borrowed(parent), |id| Cow::Owned(id.text())))
+        let key = message_key(self.out.agent(), parent);
+        match self.tree.row_id(key) {
+            Some(id) => Some(Cow::Owned(id.text())),
+            None => Some(Cow::Borrowed(parent)).filter(|_| !self.tree.contains(key)),
+        }
     }
 
     fn finish(mut self, description: Option<&[u8]>) -> Result<(), Reject> {

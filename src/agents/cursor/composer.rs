@@ -56,6 +56,7 @@ fn known(id: &str, composer: &Composer<'_>, listing: &Listing) -> Known {
         id: id.to_owned(),
         began: listing.created,
         model: model.map(str::to_owned),
+        context_window: composer.context_window.0.filter(|tokens| *tokens > 0),
         was_aborted: composer.status.is("aborted"),
         is_copy: false,
     }

@@ -25,6 +25,8 @@ pub(super) struct Known {
     pub(super) began: Option<i64>,
     /// Model of replies if neither they nor their prompts name one.
     pub(super) model: Option<String>,
+    /// Context window of its models. Tokens.
+    pub(super) context_window: Option<i64>,
     pub(super) was_aborted: bool,
     /// True if another source with the same conversation overrides this one.
     pub(super) is_copy: bool,
@@ -58,7 +60,7 @@ pub(super) struct Conversation<'o, 's> {
 impl<'o, 's> Conversation<'o, 's> {
     pub(super) fn new(out: &'o mut Sink<'s>, known: Known) -> Self {
         let rows = Rows::new(out, known.id.clone(), known.began, known.is_copy);
-        let ledger = Ledger::new(&known.id);
+        let ledger = Ledger::new(&known.id, known.context_window);
         Self {
             rows,
             known,

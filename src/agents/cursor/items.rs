@@ -47,7 +47,7 @@ fn read_chats(state: &State<'_>, json: &str, out: &mut Sink<'_>) -> Result<(), R
     })
 }
 
-/// Reads a tab, which records one time: that of its last prompt.
+/// Reads a tab, which records one time: that of its last prompt. Behind its messages is the input box, usually empty.
 fn read_tab(state: &State<'_>, tab: &Tab<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let Some(id) = tab.id.get() else { return Ok(()) };
     let mut prints = Prints::default();
@@ -55,14 +55,16 @@ fn read_tab(state: &State<'_>, tab: &Tab<'_>, out: &mut Sink<'_>) -> Result<(), 
         let look = |bubble: &Bubble<'_>| {
             let own = bubble.id.get().or(bubble.old_id.get()).map(str::to_owned);
             let own = own.unwrap_or_else(|| format!("{id}#{}", bubble.print(&mut prints)));
-            (own, bubble.is_users() == Some(true) && bubble.shown().is_some())
+            (own, bubble.is_users() == Some(true), bubble.shown().is_some())
         };
         raw.json().and_then(|json| value::read::<Bubble<'static>, _>(json, look).ok()).unwrap_or_default()
     });
-    let looks: Vec<(String, bool)> = looks.collect();
-    let last = looks.iter().rposition(|(_, is_prompt)| *is_prompt);
+    let looks: Vec<(String, bool, bool)> = looks.collect();
+    let last = looks.iter().rposition(|(_, is_users, has_text)| *is_users && *has_text);
+    let ends_with_box = looks.last().is_some_and(|(_, is_users, has_text)| *is_users && !has_text);
+    let sent = looks.len() - usize::from(ends_with_box);
     let mut conversation = Conversation::new(out, Known { id: id.to_owned(), ..Known::default() });
-    for (number, (raw, (id, _))) in tab.bubbles.0.iter().zip(looks).enumerate() {
+    for (number, (raw, (id, ..))) in tab.bubbles.0.iter().zip(looks).take(sent).enumerate() {
         let moment = tab.sent.0.filter(|_| last == Some(number));
         take_raw(&mut conversation, *raw, &Place { id, moment, ..Place::default() })?;
     }

@@ -34,6 +34,7 @@ pub(super) struct Billed {
 #[derive(Default)]
 pub(super) struct Ledger {
     session: String,
+    context_window: Option<i64>,
     billed: Vec<Billed>,
     /// Places of responses, by the id that their bubbles name.
     places: BTreeMap<String, Vec<usize>>,
@@ -42,8 +43,8 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    pub(super) fn new(session: &str) -> Self {
-        Self { session: session.to_owned(), ..Self::default() }
+    pub(super) fn new(session: &str, context_window: Option<i64>) -> Self {
+        Self { session: session.to_owned(), context_window, ..Self::default() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -87,7 +88,8 @@ impl Ledger {
         let mut priced: BTreeMap<&str, (i64, i64)> = BTreeMap::new();
         for billed in &self.billed {
             let seq = billed.seq;
-            out.usage(billed.row(session), seq, weak)?;
+            let row = UsageRow { context_window: self.context_window, ..billed.row(session) };
+            out.usage(row, seq, weak)?;
             if let Some((twin, began)) = billed.twin {
                 out.claim_since(twin, Some(began));
                 yield_to_twin(out, Kind::Response, &billed.id, twin, began);

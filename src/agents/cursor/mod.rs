@@ -52,7 +52,7 @@ static ABOUT: About = About {
     versions: "0.42 to 3.21",
     rests_on: RestsOn::Sessions,
     records: Records { tokens: Grain::Absent, cost: Grain::Session, durations: Grain::Absent, ..Records::EXACT },
-    parser_version: 8,
+    parser_version: 9,
     streams: &["transcript", "transcript-txt"],
     began: &["timestamp"],
     ..About::NEW

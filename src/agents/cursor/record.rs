@@ -25,6 +25,7 @@ record! {
         repositories: List<Object<Repository<'a>>> = "trackedGitRepos",
         started_by: Object<StartedBy<'a>> = "subagentInfo",
         is_subagent: Flag = "isSubagent",
+        context_window: TokenNumber = "contextTokenLimit",
         subagents: List<Text<'a>> = "subagentComposerIds",
         subordinates: List<Text<'a>> = "subComposerIds",
     }

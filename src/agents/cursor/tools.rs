@@ -54,7 +54,7 @@ pub(super) fn category(name: &str) -> Category {
         | "LS"
         | "SemanticSearch" => Category::Search,
         "web_search" | "web_fetch" | "fetch" | "WebSearch" | "WebFetch" => Category::Web,
-        "task" | "task_v2" | "Task" | "Subagent" => Category::Task,
+        "task" | "task_v2" | "Task" | "Agent" | "Subagent" => Category::Task,
         "todo_write" | "todo_read" | "TodoWrite" | "TodoRead" => Category::Todo,
         "CallMcpTool" | "call_mcp_tool" => Category::Mcp,
         name if mcp_server(name).is_some() => mcp::category(name),

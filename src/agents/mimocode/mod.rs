@@ -18,9 +18,11 @@ static ABOUT: About = About {
     versions: "2026, by its source",
     rests_on: RestsOn::Source,
     records: Records::EXACT,
+    parser_version: 2,
     streams: &[opencode::SESSION, opencode::FIRST_SESSION, opencode::STRAY],
     sectioned: &[opencode::DATABASE],
     began: &["created"],
+    dates_replies_by_beginning: true,
     ..About::NEW
 };
 

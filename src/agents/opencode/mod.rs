@@ -51,10 +51,11 @@ static ABOUT: About = About {
     versions: "0.5.29 to 1.18.33; 2.x by its source",
     rests_on: RestsOn::Sessions,
     records: Records::EXACT,
-    parser_version: 7,
+    parser_version: 8,
     streams: &[SESSION, FIRST_SESSION, STRAY],
     sectioned: &[DATABASE],
     began: &["created"],
+    dates_replies_by_beginning: true,
     ..About::NEW
 };
 

@@ -52,7 +52,7 @@ impl Transcript<'_, '_> {
             name: name.to_owned(),
             category,
             mcp_server: server.map(str::to_owned),
-            command: input.command.get().filter(|_| tools::is_shell(name)).map(str::to_owned),
+            command: input.command.get().filter(|_| category == Category::Shell).map(str::to_owned),
             file_path: tools::file_of(category, &input).map(str::to_owned),
             description: input.description.get().filter(|_| category == Category::Task).map(str::to_owned),
             subagent_type: input.subagent.owned(),

@@ -34,7 +34,7 @@ impl Transcript<'_, '_> {
             self.close_replies(line.is_sidechain.0)?;
             let row = self.blank_row(spot);
             let parent = line.parent.get().or(line.logical_parent.get());
-            let mut reply = Reply::begin(&row, parent, spot.key, message, is_synthetic, self.is_copy(line));
+            let mut reply = Reply::begin(&row, parent, spot.key, message, response, is_synthetic, self.is_copy(line));
             if is_synthetic {
                 reply.fails(line);
             }

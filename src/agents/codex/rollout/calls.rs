@@ -242,12 +242,7 @@ impl Rollout<'_, '_> {
         self.answer(key, Answer { outcome, output, ended_at: spot.moment })?;
         let message = self.ids.of(self.lineage.namespace(&self.session), None, &["result", id]);
         let is_error = matches!(outcome.status, Status::Error | Status::Rejected);
-        self.push(MessageRow {
-            role: Role::Tool,
-            kind: MessageKind::ToolResult,
-            is_error,
-            ..blank(&message, spot)
-        })
+        self.push(MessageRow { role: Role::Tool, kind: MessageKind::ToolResult, is_error, ..blank(&message, spot) })
     }
 
     /// Makes the missing call of a result.
