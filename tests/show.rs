@@ -434,7 +434,7 @@ fn findings_are_kept_until_the_lake_changes() {
     succeed(&mut bench.etl());
     assert!(found().contains("53ec0000"));
     // A detector of the user may depend on more than the lake.
-    let before = kept().len();
+    kept().iter().for_each(|entry| fs::remove_file(entry).unwrap());
     let own = bench.path().join("queries/detectors");
     fs::create_dir_all(&own).unwrap();
     let text = include_str!("../sql/detectors/error_cascades.sql").replace("'error_cascades'", "'mine'");
@@ -442,5 +442,5 @@ fn findings_are_kept_until_the_lake_changes() {
     let config = bench.path().join("config.toml");
     fs::write(&config, format!("query_folders = ['{}']\n", own.parent().unwrap().display())).unwrap();
     assert!(stdout(&bench, &["--config", config.to_str().unwrap(), "detect", "-f", "csv"]).contains("mine"));
-    assert_eq!(kept().len(), before);
+    assert_eq!(kept().len(), 1, "what the other detectors found in each file");
 }

@@ -28,9 +28,9 @@ pub(super) struct KeptFindings<'a> {
     entries: CacheFolder,
     lake: &'a Lake,
     version: String,
-    /// Name of the entry of this version of the lake.
-    name: String,
-    /// Name of the entry with the detectors' rows by file; `None` if only some sessions are asked for.
+    /// Name of the entry of this version of the lake; `None` with detectors of the user, which may depend on more than the lake.
+    name: Option<String>,
+    /// Name of the entry with the rows of llrem's own detectors by file; `None` if only some sessions are asked for.
     name_by_file: Option<String>,
 }
 
@@ -60,42 +60,48 @@ pub fn are_findings_kept(lake: &AnyLake, zone: Tz, detectors: &[Detector]) -> bo
     KeptFindings::of(lake, zone, detectors, &[]).is_some_and(|kept| kept.read().is_some())
 }
 
+/// True if what a detector finds in a session depends on the session's files alone.
+pub(super) fn depends_on_files_alone(detector: &Detector) -> bool {
+    detector.is_within_session && is_own(detector)
+}
+
+fn is_own(detector: &Detector) -> bool {
+    builtin::FILES.iter().any(|(_, text)| *text == detector.statement.sql)
+}
+
 impl<'a> KeptFindings<'a> {
-    /// Returns the place, or `None` if nothing may be kept: other machines change an uploaded lake, and detectors of the user may
-    /// depend on more than the lake.
+    /// Returns the place, or `None` if nothing may be kept: other machines change an uploaded lake.
     pub(super) fn of(lake: &'a AnyLake, zone: Tz, detectors: &[Detector], sessions: &[KnownSession]) -> Option<Self> {
         let AnyLake::Local(lake) = lake else { return None };
-        let is_own = |detector: &Detector| builtin::FILES.iter().any(|(_, text)| *text == detector.statement.sql);
-        if !detectors.iter().all(is_own) {
-            return None;
-        }
         let (entries, version) = (CacheFolder::new(lake.cache()?, "findings"), lake.version()?);
         let mut texts = vec![env!("CARGO_PKG_VERSION").to_owned(), zone.name().to_owned()];
         texts.push(std::path::absolute(lake.root()).ok()?.to_str()?.to_owned());
         // Another build of the same version may have other columns, or settle overlaps in another way.
         texts.push(findings::SQL.to_owned());
         texts.extend(FINDINGS.columns.iter().map(|column| column.name.to_owned()));
-        for detector in detectors {
+        for detector in detectors.iter().filter(|detector| is_own(detector)) {
             texts.push(detector.name.clone());
             texts.push(detector.statement.sql.clone());
             texts.push(format!("{:?}", detector.statement.parameters));
         }
         let name_by_file = sessions.is_empty().then(|| cache_folder::name(texts.iter().map(String::as_str)));
         texts.extend([version.clone(), format!("{sessions:?}")]);
-        let name = cache_folder::name(texts.iter().map(String::as_str));
+        let name = detectors.iter().all(is_own).then(|| cache_folder::name(texts.iter().map(String::as_str)));
         Some(Self { entries, lake, version, name, name_by_file })
     }
 
     /// Returns the findings, if they were kept.
     pub(super) fn read(&self) -> Option<Vec<RecordBatch>> {
-        let bytes = self.entries.read(&self.name)?;
+        let bytes = self.entries.read(self.name.as_ref()?)?;
         FileReader::try_new(Cursor::new(bytes), None).ok()?.collect::<Result<_, _>>().ok()
     }
 
     /// Keeps findings, unless the lake has changed since the place was made.
     pub(super) fn write(&self, schema: &SchemaRef, findings: &[RecordBatch]) {
         let schema = findings.first().map_or_else(|| Arc::clone(schema), RecordBatch::schema);
-        self.keep(&self.name, &schema, findings);
+        if let Some(name) = &self.name {
+            self.keep(name, &schema, findings);
+        }
     }
 
     /// Returns the lake's data files, or `None` if only some sessions are asked for.

@@ -15,7 +15,7 @@ use futures::{StreamExt, TryStreamExt};
 use super::{Context, in_zone, planned};
 use crate::progress::Stage;
 use crate::query::findings::{self, Detector};
-use crate::query::kept_findings::{DataFiles, FoundInFiles, KeptFindings};
+use crate::query::kept_findings::{DataFiles, FoundInFiles, KeptFindings, depends_on_files_alone};
 use crate::query::resources::cores;
 use crate::query::short_id::KnownSession;
 use crate::query::{Failure, reason, refusal, shared};
@@ -72,7 +72,7 @@ impl Context<'_> {
             return self.rows_of_all(detectors, given).await;
         };
         let (within, across): (Vec<&Detector>, Vec<&Detector>) =
-            detectors.iter().partition(|detector| detector.is_within_session);
+            detectors.iter().partition(|detector| depends_on_files_alone(detector));
         let since = match kept.found_in_files() {
             Some(earlier) => self.found_since(&earlier, &files, &within, given).await?,
             None => None,
