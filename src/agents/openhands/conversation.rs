@@ -247,18 +247,18 @@ impl Conversation {
 
     /// Takes the result of a call.
     fn take_result(&mut self, event: &Event<'_>, at: &Position<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
-        let end = Outcome { ended_at: at.moment, ..tools::outcome(event) };
+        let mut end = Outcome { ended_at: at.moment, ..tools::outcome(event) };
         let is_error = end.status != Status::Ok;
         self.thread.message(at, MessageRow { is_error, ..blank(Role::Tool, MessageKind::ToolResult) }, out)?;
         let Some(mut call) = event.call.get().and_then(|name| self.thread.calls.take(name)) else { return Ok(()) };
-        if let Some(observation) = &event.observation.0
-            && let Some(task) = observation.task.get()
-            && let Some(child) = self.children.get(task)
-        {
-            if let Some(kind) = observation.subagent.get() {
-                out.note(NoteField::SubagentType, session_key(AGENT, child), 0, kind);
+        if let Some(observation) = &event.observation.0 {
+            end.lines = tools::edited_lines(&call, observation);
+            if let Some(child) = observation.task.get().and_then(|task| self.children.get(task)) {
+                if let Some(kind) = observation.subagent.get() {
+                    out.note(NoteField::SubagentType, session_key(AGENT, child), 0, kind);
+                }
+                call.child = Some(child.clone());
             }
-            call.child = Some(child.clone());
         }
         self.thread.close_call(&call, &end, out)?;
         if call.child.is_some() {
