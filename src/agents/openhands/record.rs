@@ -95,6 +95,9 @@ record! {
         costs: List<Object<Cost<'a>>> = "costs",
     }
 
+    /// The model of the main loop.
+    Main<'a> { model: Text<'a> = "model_name" }
+
     /// Tokens of one response.
     Usage<'a> {
         model: Text<'a> = "model",
