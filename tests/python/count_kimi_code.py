@@ -25,7 +25,8 @@ LARGEST = 2**53 - 1  # Kimi Code is JavaScript: no whole number beyond this is e
 START = re.compile(r'\{"(type|message|turnId)"')  # how a record begins
 KINDS = {"inputOther": "input_tokens", "inputCacheRead": "cache_read_tokens", "inputCacheCreation": "cache_write_5m_tokens",
          "output": "output_tokens"}
-REFUSED = re.compile(r'Tool "[^"]*" was (denied by permission (rule|policy)|not run because the user rejected)|User rejected the plan\.')
+DENIED = re.compile(r'Tool "[^"]*" was denied by permission (rule|policy)')
+REFUSED = re.compile(r'Tool "[^"]*" was not run because the user rejected|User rejected the plan\.')
 CANCELLED = re.compile(r'Tool "[^"]*" was not run because the approval request was cancelled')
 GLOBAL = re.compile(r"(?=[A-Za-z0-9]*[A-Z0-9])[A-Za-z0-9]{16,}$|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
 
@@ -144,6 +145,8 @@ class Judge:
 def ended(result, output, is_stopped):
     if result.get("isError") is not True:
         return "ok"
+    if DENIED.match(output):
+        return "error"
     if REFUSED.match(output):
         return "rejected"
     return "interrupted" if CANCELLED.match(output) or is_stopped else "error"
