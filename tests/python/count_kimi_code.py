@@ -77,7 +77,7 @@ class Judge:
     """What was found in all logs; a fork copies lines with their ids and times."""
 
     def __init__(self):
-        self.responses, self.kinds, self.calls, self.errors, self.latencies = {}, {}, {}, {}, {}
+        self.responses, self.kinds, self.calls, self.errors, self.latencies, self.turns = {}, {}, {}, {}, {}, {}
 
     def read(self, path):
         agent = os.path.basename(os.path.dirname(path))
@@ -120,6 +120,7 @@ class Judge:
                 for key in opened.values():
                     if self.calls[key]["status"] == "pending":
                         self.calls[key]["status"] = "interrupted"
+                self.turns[place] = count(record.get("durationMs"))
                 is_stopped, error = False, table(record.get("error"))
                 status = table(error.get("details")).get("statusCode")
                 if status or str(error.get("code")).startswith("provider."):
@@ -181,6 +182,7 @@ def total(home):
         | rows.counted(judge.kinds.values(), [call["status"] for call in calls]) | edits.sums(changed) \
         | shell.columns(list(commands(calls))) \
         | rows.measured("tool_calls.exit_code", [call.get("code") for call in calls]) \
+        | rows.measured("messages.duration_ms", judge.turns.values()) \
         | rows.measured("usage.time_to_first_token_ms", judge.latencies.values()) \
         | rows.tally("messages.error_type", judge.errors.values())
 

@@ -198,7 +198,7 @@ impl<'s> RecordReader<'s> for Wire<'_, 's> {
             "turn.ended" => return self.end_turn(line, at),
             "turn.step.retrying" => {
                 let (name, text) = (line.error_name.get(), line.error_message.get());
-                return self.take_error(at, "retry", text, Some(error_type(name, line.status.0, text)));
+                return self.take_error(at, "retry", text, Some(error_type(name, line.status.0, text)), None);
             }
             "context.apply_compaction" => {
                 self.anchors.clear();
