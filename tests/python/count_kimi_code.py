@@ -25,7 +25,8 @@ LARGEST = 2**53 - 1  # Kimi Code is JavaScript: no whole number beyond this is e
 START = re.compile(r'\{"(type|message|turnId)"')  # how a record begins
 KINDS = {"inputOther": "input_tokens", "inputCacheRead": "cache_read_tokens", "inputCacheCreation": "cache_write_5m_tokens",
          "output": "output_tokens"}
-REFUSED = re.compile(r'Tool "[^"]*" was (denied by permission (rule|policy)|not run because the user rejected)|User rejected the plan\.')
+DENIED = re.compile(r'Tool "[^"]*" was denied by permission (rule|policy)')
+REFUSED = re.compile(r'Tool "[^"]*" was not run because the user rejected|User rejected the plan\.')
 CANCELLED = re.compile(r'Tool "[^"]*" was not run because the approval request was cancelled')
 GLOBAL = re.compile(r"(?=[A-Za-z0-9]*[A-Z0-9])[A-Za-z0-9]{16,}$|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
 
@@ -76,7 +77,7 @@ class Judge:
     """What was found in all logs; a fork copies lines with their ids and times."""
 
     def __init__(self):
-        self.responses, self.kinds, self.calls, self.errors, self.latencies = {}, {}, {}, {}, {}
+        self.responses, self.kinds, self.calls, self.errors, self.latencies, self.turns = {}, {}, {}, {}, {}, {}
 
     def read(self, path):
         agent = os.path.basename(os.path.dirname(path))
@@ -119,6 +120,7 @@ class Judge:
                 for key in opened.values():
                     if self.calls[key]["status"] == "pending":
                         self.calls[key]["status"] = "interrupted"
+                self.turns[place] = count(record.get("durationMs"))
                 is_stopped, error = False, table(record.get("error"))
                 status = table(error.get("details")).get("statusCode")
                 if status or str(error.get("code")).startswith("provider."):
@@ -144,6 +146,8 @@ class Judge:
 def ended(result, output, is_stopped):
     if result.get("isError") is not True:
         return "ok"
+    if DENIED.match(output):
+        return "error"
     if REFUSED.match(output):
         return "rejected"
     return "interrupted" if CANCELLED.match(output) or is_stopped else "error"
@@ -178,6 +182,7 @@ def total(home):
         | rows.counted(judge.kinds.values(), [call["status"] for call in calls]) | edits.sums(changed) \
         | shell.columns(list(commands(calls))) \
         | rows.measured("tool_calls.exit_code", [call.get("code") for call in calls]) \
+        | rows.measured("messages.duration_ms", judge.turns.values()) \
         | rows.measured("usage.time_to_first_token_ms", judge.latencies.values()) \
         | rows.tally("messages.error_type", judge.errors.values())
 

@@ -106,7 +106,7 @@ class Judge:
             name = event.get("tool_call_id")
             key = name if name and GLOBAL.search(name) else identity
             opened[name] = key
-            self.calls[key] = {"status": "pending", "name": event.get("tool_name") or made.get("name"), "args": arguments(made), "output": "", "code": None}
+            self.calls[key] = {"status": "pending", "name": event.get("tool_name") or made.get("name"), "args": arguments(made), "output": "", "code": None, "seen": {}}
         elif kind in ("ObservationEvent", "AgentErrorEvent", "UserRejectObservation"):
             call = self.calls.get(opened.get(event.get("tool_call_id")))
             if call and call["status"] == "pending":
@@ -114,6 +114,7 @@ class Judge:
                 code = seen.get("exit_code")
                 failed = kind == "AgentErrorEvent" or seen.get("is_error") is True or code not in (None, 0)
                 call["status"] = "rejected" if kind == "UserRejectObservation" else "error" if failed else "ok"
+                call["seen"] = seen
                 call["output"], call["code"] = said(seen.get("content")), code if code is not None and code >= 0 else None
         elif kind == "ConversationErrorEvent" and str(event.get("code")).startswith("LLM"):
             self.errors[identity] = failures.reason(event.get("detail"), event.get("code"), None)
@@ -124,6 +125,19 @@ def arguments(made):
         return table(json.loads(made.get("arguments") or "{}"))
     except ValueError:
         return {}
+
+
+def changed_lines(call):
+    """Lines that a call of the editor adds and removes: by what the file had before and after, else by the arguments."""
+    seen, given = call["seen"], call["args"]
+    before, after = seen.get("old_content"), seen.get("new_content")
+    if isinstance(before, str) and isinstance(after, str):
+        return edits.between(before, after)
+    new = {"create": "file_text", "insert": "new_str"}.get(given.get("command"))
+    if new:
+        is_over = given["command"] == "create" and seen.get("prev_exist") is True
+        return None if is_over or not isinstance(given.get(new), str) else (len(given[new].splitlines()), 0)
+    return edits.of_arguments(given)
 
 
 def total(home):
@@ -137,8 +151,8 @@ def total(home):
         models[model].update({"responses": 1, **numbers})
     order = ["responses", "input_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens", "output_tokens"]
     calls = list(judge.calls.values())
-    changed = [edits.of_arguments(call["args"]) for call in calls if call["name"] == "file_editor" and call["status"] == "ok"
-               and call["args"].get("command") not in ("view", "create")]
+    changed = [changed_lines(call) for call in calls if call["name"] == "file_editor" and call["status"] == "ok"
+               and call["args"].get("command") != "view"]
     commands = [(call["args"].get("command"), call["output"], call["status"], call["code"] is None) for call in calls if call["name"] == "terminal"]
     return {model: {name: models[model][name] for name in order} for model in sorted(models)} \
         | rows.counted(judge.kinds.values(), [call["status"] for call in calls]) | edits.sums(changed) | shell.columns(commands) \

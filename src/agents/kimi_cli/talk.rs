@@ -32,6 +32,8 @@ pub(super) struct Talk {
     model: Option<String>,
     /// True if the session is a fork. Which of its lines are copies is not recorded.
     is_fork: bool,
+    /// When the last request to the model began; none once its response was recorded. Microseconds since 1970.
+    asked: Option<i64>,
     step: Step,
 }
 
@@ -55,7 +57,7 @@ impl Step {
 
 impl Talk {
     pub(super) fn new(facts: Facts, agent: Option<String>, model: Option<String>, is_fork: bool) -> Self {
-        Self { thread: Thread::new(facts), agent, model, is_fork, step: Step::default() }
+        Self { thread: Thread::new(facts), agent, model, is_fork, asked: None, step: Step::default() }
     }
 
     /// Takes one message of the program.
@@ -81,13 +83,22 @@ impl Talk {
             "StatusUpdate" => self.take_usage(payload, at, out),
             "TurnBegin" | "SteerInput" => self.take_prompt(payload, at, out),
             "TurnEnd" => self.end_turn(out),
-            "StepBegin" | "CompactionBegin" => self.end_step(None, out),
-            "CompactionEnd" => self.push("compaction", at, blank(Role::System, MessageKind::Compaction), out),
+            "StepBegin" => {
+                self.asked = at.time;
+                self.end_step(None, out)
+            }
+            "CompactionBegin" => self.end_step(None, out),
+            "CompactionEnd" => {
+                // A step compacts before its request.
+                self.asked = at.time;
+                self.push("compaction", at, blank(Role::System, MessageKind::Compaction), out)
+            }
             "StepInterrupted" => {
                 self.end_turn(out)?;
                 self.push("abort", at, blank(Role::System, MessageKind::Abort), out)
             }
             "StepRetry" => {
+                self.asked = None;
                 let text = payload.error.get();
                 let error_type = Some(error_type(text, payload.status.0, None));
                 let row = blank(Role::System, MessageKind::ApiError);
@@ -224,6 +235,7 @@ impl Talk {
         if is_known || tokens.iter().flatten().all(|count| *count == 0) {
             return Ok(());
         }
+        let began = self.asked.take().or(self.step.began.time);
         let message_id = (!self.step.is_empty()).then(|| self.id("reply", self.step.began));
         let seq = if message_id.is_some() { self.thread.seq } else { self.thread.last_seq() };
         let [input_tokens, cache_read_tokens, cache_write_5m_tokens, output_tokens] = tokens;
@@ -232,6 +244,7 @@ impl Talk {
             response_id: &id,
             request_id: payload.message.get(),
             turn: self.thread.turn,
+            timestamp: began,
             model: self.model.as_deref(),
             input_tokens,
             cache_read_tokens,

@@ -36,6 +36,7 @@ static ABOUT: About = About {
     versions: "2.1",
     rests_on: RestsOn::Sessions,
     records: Records { cost: Grain::Absent, ..Records::EXACT },
+    parser_version: 2,
     marks: &[("/type", Some("runtime.set_binding")), ("/type", Some("profile.bind"))],
     streams: &[SESSION, SUBAGENT],
     began: &["time"],

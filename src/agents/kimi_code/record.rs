@@ -16,6 +16,7 @@ record! {
         usage: Object<Usage<'a>> = "usage",
         scope: Text<'a> = "usageScope",
         reason: Text<'a> = "reason",
+        duration_ms: Number = "durationMs",
         error: Object<Failure<'a>> = "error",
         error_name: Text<'a> = "errorName",
         error_message: Text<'a> = "errorMessage",

@@ -20,6 +20,7 @@ pub(super) fn call(event: &Event<'_>) -> Option<Call> {
         input: json.map(str::to_owned),
         command: arguments.command.owned().filter(|_| category == Category::Shell),
         file: arguments.path.owned().filter(|_| category.has_file()),
+        is_denied: Some(false),
         ..Call::of_tool(name, category, mcp::server(name))
     })
 }
@@ -39,12 +40,9 @@ fn category(name: &str) -> Category {
     }
 }
 
-/// Ends of the sentence `Tool "…"` for a call that was not allowed.
-const REFUSALS: [&str; 3] = [
-    " was denied by permission rule",
-    " was denied by permission policy",
-    " was not run because the user rejected the approval request",
-];
+/// Ends of the sentence `Tool "…"` for a call that did not run.
+const DENIED: [&str; 2] = [" was denied by permission rule", " was denied by permission policy"];
+const REJECTED: &str = " was not run because the user rejected the approval request";
 const CANCELLED: &str = " was not run because the approval request was cancelled";
 
 /// Words before a command's exit code, on a line of their own.
@@ -57,15 +55,17 @@ pub(super) fn outcome<'a>(result: &ToolResult<'a>, is_stopped: bool) -> Outcome<
     let text = output.as_deref().unwrap_or_default();
     let sentence = text.strip_prefix("Tool \"").and_then(|rest| rest.split_once('"')).map(|(_, rest)| rest);
     let says = |words: &str| sentence.is_some_and(|sentence| sentence.starts_with(words));
+    let is_denied = result.is_error.0 && DENIED.into_iter().any(says);
     let exit_code = if result.is_error.0 { exit_code(text) } else { None };
     let status = match result.is_error.0 {
         false => Status::Ok,
-        true if text.starts_with("User rejected the plan.") || REFUSALS.into_iter().any(says) => Status::Rejected,
+        true if is_denied => Status::Error,
+        true if text.starts_with("User rejected the plan.") || says(REJECTED) => Status::Rejected,
         true if says(CANCELLED) || is_stopped => Status::Interrupted,
         true => Status::Error,
     };
     let duration_ms = result.duration_ms.0.filter(|ms| *ms >= 0);
-    Outcome { status, exit_code, output, duration_ms, ..Outcome::default() }
+    Outcome { status, is_denied: Some(is_denied), exit_code, output, duration_ms, ..Outcome::default() }
 }
 
 fn exit_code(text: &str) -> Option<i64> {

@@ -146,6 +146,8 @@ struct Asked {
     alias: Option<String>,
     model: Option<String>,
     effort: Option<String>,
+    /// When it was made; none once its response was recorded. Microseconds since 1970.
+    moment: Option<i64>,
 }
 
 /// One request to the model, up to the end of its tool calls.
@@ -163,6 +165,9 @@ struct Step {
 
 struct Response {
     id: String,
+    /// When it was requested. Microseconds since 1970.
+    began: Option<i64>,
+    /// When it was recorded, at its end. Microseconds since 1970.
     moment: Option<i64>,
     line: Option<i64>,
     turn: Option<i64>,
@@ -193,7 +198,7 @@ impl<'s> RecordReader<'s> for Wire<'_, 's> {
             "turn.ended" => return self.end_turn(line, at),
             "turn.step.retrying" => {
                 let (name, text) = (line.error_name.get(), line.error_message.get());
-                return self.take_error(at, "retry", text, Some(error_type(name, line.status.0, text)));
+                return self.take_error(at, "retry", text, Some(error_type(name, line.status.0, text)), None);
             }
             "context.apply_compaction" => {
                 self.anchors.clear();
@@ -208,7 +213,8 @@ impl<'s> RecordReader<'s> for Wire<'_, 's> {
             "turn.cancel" => self.is_stopped = true,
             "llm.request" => {
                 let (alias, model) = (line.alias.owned(), line.model.owned());
-                self.asked = Asked { alias, model, effort: line.effort.owned().filter(|effort| !is_switch(effort)) };
+                let effort = line.effort.owned().filter(|effort| !is_switch(effort));
+                self.asked = Asked { alias, model, effort, moment: at.moment };
             }
             "subagent.spawned" => self.take_subagent(line),
             kind if IGNORED.iter().any(|ignored| kind.starts_with(ignored)) => {}
@@ -334,13 +340,14 @@ impl Wire<'_, '_> {
         let counts = tokens.map(|count| count.unwrap_or(0));
         let [input, cache_read, cache_write, output] = counts;
         let id = self.own_id(at.moment, &format!("{input}+{cache_read}+{cache_write}+{output}"));
+        let is_asked = line.model.get().is_none_or(|alias| self.asked.alias.as_deref() == Some(alias));
+        let began = self.asked.moment.take().filter(|_| is_asked);
         if counts == [0; 4] || !self.thread.is_new(Kind::Response, &id) {
             return Ok(());
         }
-        let is_asked = line.model.get().is_none_or(|alias| self.asked.alias.as_deref() == Some(alias));
         let model = self.asked.model.clone().filter(|_| is_asked).or_else(|| line.model.owned());
         let (turn, effort) = (self.thread.turn, self.asked.effort.clone());
-        let response = Response { id, moment: at.moment, line: at.line, turn, model, effort, tokens };
+        let response = Response { id, began, moment: at.moment, line: at.line, turn, model, effort, tokens };
         if line.scope.is("session") {
             return self.bill(&response, None, self.thread.last_seq(), None);
         }
@@ -377,18 +384,21 @@ impl Wire<'_, '_> {
         let [input_tokens, cache_read_tokens, cache_write_5m_tokens, output_tokens] = response.tokens;
         let first_token_ms = end.and_then(|end| end.first_token_ms.0).filter(|ms| *ms >= 0);
         let stream_ms = end.and_then(|end| end.stream_ms.0).filter(|ms| *ms >= 0);
+        let duration_ms = first_token_ms.zip(stream_ms).map(|(first, stream)| first.saturating_add(stream));
+        let before = |moment: i64| Some(moment.saturating_sub(duration_ms?.saturating_mul(1000)));
         let row = UsageRow {
             message_id,
             response_id: &response.id,
             request_id: end.and_then(|end| end.message.get()),
             turn: response.turn,
+            timestamp: response.began.or_else(|| response.moment.and_then(before)),
             model: response.model.as_deref(),
             reasoning_effort: response.effort.as_deref(),
             input_tokens,
             cache_read_tokens,
             cache_write_5m_tokens,
             output_tokens,
-            duration_ms: first_token_ms.zip(stream_ms).map(|(first, stream)| first.saturating_add(stream)),
+            duration_ms,
             time_to_first_token_ms: first_token_ms,
             stop_reason: end.and_then(|end| end.finish.get()),
             ..UsageRow::default()

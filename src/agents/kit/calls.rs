@@ -25,6 +25,8 @@ pub(in crate::agents) struct Call {
     pub(in crate::agents) file: Option<String>,
     /// Status if no result comes.
     pub(in crate::agents) status: Status,
+    /// Value of the column if the outcome has none.
+    pub(in crate::agents) is_denied: Option<bool>,
     /// True if a record before the result says that the person refused the call.
     pub(in crate::agents) was_refused: bool,
     /// Microseconds since 1970.
@@ -42,6 +44,8 @@ pub(in crate::agents) struct Call {
 #[derive(Default)]
 pub(in crate::agents) struct Outcome<'t> {
     pub(in crate::agents) status: Status,
+    /// The call's own value applies if this is absent.
+    pub(in crate::agents) is_denied: Option<bool>,
     pub(in crate::agents) exit_code: Option<i64>,
     pub(in crate::agents) output: Option<Cow<'t, str>>,
     /// Microseconds since 1970.
@@ -74,6 +78,7 @@ impl Call {
             command: self.command.as_deref(),
             file_path: self.file.as_deref(),
             status: end.status,
+            is_denied: end.is_denied.or(self.is_denied),
             exit_code: end.exit_code,
             output: end.output.as_deref(),
             lines_added: end.lines.added,

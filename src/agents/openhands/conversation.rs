@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::record::{Event, Part, Said, State};
-use super::usage::{Response, responses};
+use super::usage::{Response, main_model, responses};
 use super::{AGENT, outer_of, tools};
 use crate::agents::ids::qualified;
 use crate::agents::kit::calls::{Call, Outcome};
@@ -59,6 +59,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     let mut conversation = Conversation {
         thread,
         scope,
+        model: main_model(&state),
         billed: responses.iter().map(|it| (key(AGENT, Kind::Response, &it.id), it.model.clone())).collect(),
         children: task_folders(source, &children, &responses),
         is_stopped: matches!(state.status.get(), Some("running" | "paused")),
@@ -103,6 +104,8 @@ struct Conversation {
     thread: Thread,
     /// The outermost conversation, within which ids of responses are unique.
     scope: String,
+    /// Model of the main loop. A run that was killed counts no responses.
+    model: Option<String>,
     /// Model of each response that the state counts.
     billed: KeyMap<Option<String>>,
     /// Tasks, and the session of each.
@@ -247,18 +250,18 @@ impl Conversation {
 
     /// Takes the result of a call.
     fn take_result(&mut self, event: &Event<'_>, at: &Position<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
-        let end = Outcome { ended_at: at.moment, ..tools::outcome(event) };
+        let mut end = Outcome { ended_at: at.moment, ..tools::outcome(event) };
         let is_error = end.status != Status::Ok;
         self.thread.message(at, MessageRow { is_error, ..blank(Role::Tool, MessageKind::ToolResult) }, out)?;
         let Some(mut call) = event.call.get().and_then(|name| self.thread.calls.take(name)) else { return Ok(()) };
-        if let Some(observation) = &event.observation.0
-            && let Some(task) = observation.task.get()
-            && let Some(child) = self.children.get(task)
-        {
-            if let Some(kind) = observation.subagent.get() {
-                out.note(NoteField::SubagentType, session_key(AGENT, child), 0, kind);
+        if let Some(observation) = &event.observation.0 {
+            end.lines = tools::edited_lines(&call, observation);
+            if let Some(child) = observation.task.get().and_then(|task| self.children.get(task)) {
+                if let Some(kind) = observation.subagent.get() {
+                    out.note(NoteField::SubagentType, session_key(AGENT, child), 0, kind);
+                }
+                call.child = Some(child.clone());
             }
-            call.child = Some(child.clone());
         }
         self.thread.close_call(&call, &end, out)?;
         if call.child.is_some() {
@@ -281,7 +284,9 @@ impl Conversation {
         out: &mut Sink<'_>,
     ) -> Result<(), Reject> {
         let response_id = self.billed_id(event);
-        let model = response_id.as_ref().and_then(|id| self.billed.get(&key(AGENT, Kind::Response, id))?.as_deref());
+        let billed = response_id.as_ref().and_then(|id| self.billed.get(&key(AGENT, Kind::Response, id))?.as_deref());
+        let is_of_loop = row.kind == MessageKind::Reply && event.response.get().is_some();
+        let model = billed.or(self.model.as_deref().filter(|_| is_of_loop));
         let row = MessageRow { response_id: response_id.as_deref(), model, ..row.shorten() };
         if !self.thread.message(at, row, out)? {
             return Ok(());

@@ -33,6 +33,7 @@ static ABOUT: About = About {
     versions: "1.16",
     rests_on: RestsOn::Sessions,
     records: Records::EXACT,
+    parser_version: 2,
     streams: &[CONVERSATION, SUBAGENT],
     ..About::NEW
 };

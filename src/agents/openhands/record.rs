@@ -61,12 +61,17 @@ record! {
         exit_code: Number = "exit_code",
         task: Text<'a> = "task_id",
         subagent: Text<'a> = "subagent",
+        existed: Flag = "prev_exist",
+        old: Text<'a> = "old_content",
+        new: Text<'a> = "new_content",
     }
 
     /// The arguments of calls that the tables know.
     Arguments<'a> {
         command: Text<'a> = "command",
         path: Text<'a> = "path",
+        content: Text<'a> = "file_text",
+        inserted: Text<'a> = "new_str",
     }
 
     /// `base_state.json`.
@@ -89,6 +94,9 @@ record! {
         latencies: List<Object<Latency<'a>>> = "response_latencies",
         costs: List<Object<Cost<'a>>> = "costs",
     }
+
+    /// The model of the main loop.
+    Main<'a> { model: Text<'a> = "model_name" }
 
     /// Tokens of one response.
     Usage<'a> {

@@ -7,7 +7,7 @@ use crate::agents::document::Torn;
 use crate::agents::kit::calls::{Call, Outcome};
 use crate::agents::kit::texts::{join, text_or_mark};
 use crate::agents::mcp;
-use crate::extract::Request;
+use crate::extract::{EditedLines, Request};
 use crate::tables::{Category, Status};
 
 /// The call that an event makes.
@@ -66,6 +66,23 @@ pub(super) fn outcome<'a>(event: &Event<'a>) -> Outcome<'a> {
         }
         _ => event.observation.0.as_ref().map_or_else(Outcome::default, observed),
     }
+}
+
+/// Returns the lines that a call of the editor changed: by the recorded contents of the file, else by the arguments.
+pub(super) fn edited_lines(call: &Call, observation: &Observation<'_>) -> EditedLines {
+    let contents = observation.old.0.as_ref().zip(observation.new.0.as_ref());
+    if let Some(lines) = contents.and_then(|(old, new)| EditedLines::between(old, new)) {
+        return lines;
+    }
+    let is_edit = matches!(call.category, Category::Write | Category::Edit);
+    let request = call.input.as_deref().filter(|_| is_edit).and_then(Request::of);
+    let arguments: Arguments<'_> = request.and_then(|request| request.fields().ok()).unwrap_or_default();
+    let added = match arguments.command.get() {
+        Some("create") if !observation.existed.0 => arguments.content.0,
+        Some("insert") => arguments.inserted.0,
+        _ => None,
+    };
+    added.map(|text| EditedLines::of_new_file(&text)).unwrap_or_default()
 }
 
 fn observed<'a>(observation: &Observation<'a>) -> Outcome<'a> {

@@ -1,6 +1,6 @@
 //! The billed responses of a conversation, as its state counts them when a run ends.
 
-use super::record::{Metrics, State, Usage};
+use super::record::{Main, Metrics, State, Usage};
 use crate::agents::document::Torn;
 use crate::agents::ids::qualified;
 use crate::extract::{KeyMap, Kind, key};
@@ -36,6 +36,22 @@ pub(super) fn responses(state: &State<'_>, scope: &str) -> Vec<Response> {
     responses
 }
 
+/// Returns the model of the main loop.
+pub(super) fn main_model(state: &State<'_>) -> Option<String> {
+    let json = state.stats.0.as_ref()?.by_use.json()?;
+    let main: Object<Main<'_>> = Torn::read(json, "").field("agent");
+    named(main.0?.model.get()).1
+}
+
+/// Returns the provider and the model of a name.
+fn named(name: Option<&str>) -> (Option<String>, Option<String>) {
+    match name.filter(|name| *name != "default").map(|name| name.split_once('/').ok_or(name)) {
+        Some(Ok((provider, model))) => (Some(provider.to_owned()), Some(model.to_owned())),
+        Some(Err(model)) => (None, Some(model.to_owned())),
+        None => (None, None),
+    }
+}
+
 fn add_all(responses: &mut Vec<Response>, metrics: &Metrics<'_>, task: Option<&str>, scope: &str) {
     let costs: Vec<_> = metrics.costs.0.iter().map(|cost| cost.0.as_ref().and_then(|cost| cost.usd.0)).collect();
     let sum: f64 = costs.iter().flatten().sum();
@@ -49,11 +65,7 @@ fn add_all(responses: &mut Vec<Response>, metrics: &Metrics<'_>, task: Option<&s
         let Some(usage) = &usage.0 else { continue };
         let Some(id) = usage.response.get() else { continue };
         let Some(tokens) = tokens(usage) else { continue };
-        let name = usage.model.get().or(metrics.model.get()).filter(|name| *name != "default");
-        let (provider, model) = name.map_or((None, None), |name| match name.split_once('/') {
-            Some((provider, model)) => (Some(provider.to_owned()), Some(model.to_owned())),
-            None => (None, Some(name.to_owned())),
-        });
+        let (provider, model) = named(usage.model.get().or(metrics.model.get()));
         let cost = if is_priced { costs.get(place).copied().flatten() } else { None };
         let Usd(cost_usd) = Usd::of(cost);
         responses.push(Response {

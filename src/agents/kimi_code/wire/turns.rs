@@ -80,35 +80,42 @@ impl Wire<'_, '_> {
             self.thread.close_call(&call, &interrupted, self.out)?;
         }
         self.is_stopped = false;
-        match (line.reason.get(), &line.error.0) {
-            (Some("cancelled"), _) => {
-                let id = self.own_id(at.moment, "abort");
-                self.push(Position { id: &id, ..at }, blank(Role::System, MessageKind::Abort))
-            }
-            (Some("failed"), Some(failure)) => self.take_failure(failure, at),
-            _ => Ok(()),
-        }
+        let duration_ms = line.duration_ms.0.filter(|ms| *ms >= 0);
+        let (what, kind) = match (line.reason.get(), &line.error.0) {
+            (Some("cancelled"), _) => ("abort", MessageKind::Abort),
+            (Some("failed"), Some(failure)) => return self.take_failure(failure, duration_ms, at),
+            _ if duration_ms.is_some() => ("end", MessageKind::Meta),
+            _ => return Ok(()),
+        };
+        let id = self.own_id(at.moment, what);
+        self.push(Position { id: &id, ..at }, MessageRow { duration_ms, ..blank(Role::System, kind) })
     }
 
-    fn take_failure(&mut self, failure: &Failure<'_>, at: Position<'_>) -> Result<(), Reject> {
+    fn take_failure(
+        &mut self,
+        failure: &Failure<'_>,
+        duration_ms: Option<i64>,
+        at: Position<'_>,
+    ) -> Result<(), Reject> {
         let text = failure.message.get();
         let status = failure.details.0.as_ref().and_then(|details| details.status.0);
         let is_of_provider = status.is_some() || failure.code.get().is_some_and(|code| code.starts_with("provider."));
         let kind = is_of_provider.then(|| error_type(failure.name.get(), status, text));
-        self.take_error(at, "failure", text, kind)
+        self.take_error(at, "failure", text, kind, duration_ms)
     }
 
-    /// Adds a failure of a request, or of the agent itself if it has no type.
+    /// Adds a failure of a request, or of the agent itself if it has no type. One that ends a turn has its duration.
     pub(super) fn take_error(
         &mut self,
         at: Position<'_>,
         what: &str,
         text: Option<&str>,
         error_type: Option<ErrorType>,
+        duration_ms: Option<i64>,
     ) -> Result<(), Reject> {
         let id = self.own_id(at.moment, what);
         let kind = if error_type.is_some() { MessageKind::ApiError } else { MessageKind::Notice };
-        let row = MessageRow { text, is_error: true, error_type, ..blank(Role::System, kind) };
+        let row = MessageRow { text, is_error: true, error_type, duration_ms, ..blank(Role::System, kind) };
         self.push(Position { id: &id, ..at }, row)
     }
 
