@@ -31,7 +31,7 @@ pub(super) fn edited_lines(row: &ToolCallRow<'_>) -> EditedLines {
     match row.category {
         _ if row.status != Status::Ok => None,
         _ if recorded != EditedLines::default() => Some(recorded),
-        Category::Edit => row.input.and_then(of_input),
+        Category::Edit | Category::Write => row.input.and_then(of_input),
         Category::Shell => row.command.and_then(of_command),
         _ => None,
     }
@@ -47,8 +47,8 @@ fn of_command(command: &str) -> Option<EditedLines> {
 record! {
     /// Arguments of tools that edit files, as different agents name them.
     Arguments<'a> {
-        old: Text<'a> = "old_string" | "oldString" | "old_str" | "oldStr" | "oldText" | "old_text",
-        new: Text<'a> = "new_string" | "newString" | "new_str" | "newStr" | "newText" | "new_text",
+        old: Text<'a> = "old_string" | "oldString" | "old_str" | "oldStr" | "oldText" | "old_text" | "originalContent",
+        new: Text<'a> = "new_string" | "newString" | "new_str" | "newStr" | "newText" | "new_text" | "modifiedContent",
         is_repeated: Flag = "replace_all" | "replaceAll" | "allow_multiple" | "change_all",
         replacements: Number = "expected_replacements",
         edits: List<Object<Edit<'a>>> = "edits",

@@ -40,7 +40,7 @@ pub struct Facts {
     pub summary: Option<String>,
     /// Session that started this one.
     pub parent_session_id: Option<String>,
-    /// Outermost parent; the session itself when absent.
+    /// Outermost parent, if the source names it; else it is found by the parents.
     pub root_session_id: Option<String>,
     /// Session whose history was copied, if the agent names it.
     pub forked_from_session_id: Option<String>,

@@ -50,6 +50,8 @@ pub(in crate::agents) struct Conversation<'o, 's> {
     out: &'o mut Sink<'s>,
     thread: Thread,
     model: Option<String>,
+    /// Context window of that model. Tokens.
+    context_window: Option<i64>,
     first_prompt: Option<String>,
     summary: Option<String>,
 }
@@ -63,7 +65,7 @@ impl<'o, 's> Conversation<'o, 's> {
         out: &'o mut Sink<'s>,
     ) -> Self {
         let facts = Facts { session_id: id, project_path: project, first_moment: began, ..Facts::default() };
-        Self { out, thread: Thread::new(facts), model: None, first_prompt: None, summary: None }
+        Self { out, thread: Thread::new(facts), model: None, context_window: None, first_prompt: None, summary: None }
     }
 
     /// Takes the content that a document adds to those before it.
@@ -72,6 +74,7 @@ impl<'o, 's> Conversation<'o, 's> {
         let info = info.0.unwrap_or_default();
         let named: Text<'_> = document.field("model");
         self.model = info.id.get().or(named.get()).map(str::to_owned);
+        self.context_window = info.context_window.0.filter(|tokens| *tokens > 0);
         if let Some(summary) = document.raw("latest_summary") {
             self.take_summary(summary)?;
         }
@@ -259,7 +262,13 @@ impl<'o, 's> Conversation<'o, 's> {
     /// Ends the calls that the program's rules forbade: those that the text names, else all open ones.
     fn forbid(&mut self, text: &str, ended_at: Option<i64>) -> Result<(), Reject> {
         let calls = self.thread.calls.take_mentioned(text);
-        let end = Outcome { status: Status::Error, output: Some(text.into()), ended_at, ..Outcome::default() };
+        let end = Outcome {
+            status: Status::Error,
+            is_denied: Some(true),
+            output: Some(text.into()),
+            ended_at,
+            ..Outcome::default()
+        };
         calls.iter().try_for_each(|call| self.thread.close_call(call, &end, self.out))
     }
 
@@ -318,10 +327,12 @@ impl<'o, 's> Conversation<'o, 's> {
             return Ok(());
         }
         let row = usage_row(request, response);
+        let model = row.model.or(self.model.as_deref());
         let row = UsageRow {
             message_id: Some(message),
             turn: self.thread.turn,
-            model: row.model.or(self.model.as_deref()),
+            model,
+            context_window: self.context_window.filter(|_| model == self.model.as_deref()),
             ..row.shorten()
         };
         self.thread.bill(&Position::default(), row, self.thread.last_seq(), self.out)?;

@@ -38,7 +38,7 @@ static ABOUT: About = About {
     versions: "2025-05 to 2025-12",
     rests_on: RestsOn::Source,
     records: RECORDS,
-    parser_version: 5,
+    parser_version: 6,
     sectioned: &[STORE],
     ..About::NEW
 };

@@ -16,7 +16,8 @@ pub(super) fn outcome<'t>(result: &ToolResult<'t>, ended_at: Option<i64>) -> Out
     let blocks = || result.content.0.iter().filter_map(|block| block.0.as_ref());
     let exit_code = blocks().find_map(|block| exit_status(block.json.json()?));
     let texts = blocks().filter_map(|block| block.text.0.clone().or(block.json.json().map(Cow::Borrowed)));
-    ended(succeeded(&result.status), exit_code, join(texts), ended_at)
+    let end = ended(succeeded(&result.status), exit_code, join(texts), ended_at);
+    Outcome { is_denied: Some(false), ..end }
 }
 
 /// Returns true if a result's status is success or missing.

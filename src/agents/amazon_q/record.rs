@@ -141,7 +141,7 @@ record! {
     Span<'a> { seconds: Number = "secs", nanoseconds: Number = "nanos" }
 
     /// The model with which the conversation continues.
-    ModelInfo<'a> { id: Text<'a> = "model_id" }
+    ModelInfo<'a> { id: Text<'a> = "model_id", context_window: TokenNumber = "context_window_tokens" }
 
     /// The conversation that was left for a tangent.
     Tangent<'a> { history: List<Raw<'a>> = "main_history" }

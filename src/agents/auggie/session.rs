@@ -101,7 +101,6 @@ fn facts_of_subagent(number: u32, run: &Subagent<'_>, main: &Facts) -> Facts {
         session_id: format!("{}:{number}", main.session_id),
         kind: SessionKind::Subagent,
         parent_session_id: Some(main.session_id.clone()),
-        root_session_id: main.parent_session_id.clone().or_else(|| Some(main.session_id.clone())),
         is_subagent: true,
         subagent_type: run.name.owned(),
         ..Facts::default()

@@ -70,7 +70,6 @@ pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &
         project_path: folder,
         title: title.filter(|_| agent.is_none()),
         is_subagent: parent.is_some(),
-        root_session_id: parent.clone(),
         parent_session_id: parent,
         first_moment: begun.into_iter().chain(started).min().or_else(|| named_moment(&root)),
         ..Facts::default()

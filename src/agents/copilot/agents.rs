@@ -100,7 +100,6 @@ impl Transcript<'_, '_> {
                 git_repo: self.facts.git_repo.clone(),
                 title: thread.title.clone(),
                 parent_session_id: thread.parent.clone(),
-                root_session_id: Some(self.session.clone()),
                 is_subagent: true,
                 subagent_type: thread.agent_type.clone(),
                 first_moment: thread.first_moment.or(self.facts.first_moment),

@@ -102,7 +102,7 @@ impl Listing {
             git_branch: self.branch,
             git_repo: self.repository,
             title: self.title,
-            root_session_id: root.or(self.root).or_else(|| self.parent.clone()),
+            root_session_id: root.or(self.root),
             parent_session_id: self.parent,
             is_subagent: self.is_subagent,
             subagent_type: self.subagent_type,

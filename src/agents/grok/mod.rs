@@ -124,7 +124,6 @@ fn facts_of(source: &Source<'_>, summary: &Summary<'_>) -> Facts {
         git_commit: summary.commit.owned(),
         git_repo: summary.remotes.0.first().and_then(Text::owned),
         title: summary.title.owned().or(summary.session_summary.owned()),
-        root_session_id: parent.clone().filter(|_| !is_fork),
         forked_from_session_id: parent.clone().filter(|_| is_fork),
         parent_session_id: parent.filter(|_| !is_fork),
         is_subagent,

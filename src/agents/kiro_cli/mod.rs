@@ -43,7 +43,7 @@ static ABOUT: About = About {
     versions: "1 to 3, up to 2026-07",
     rests_on: RestsOn::OtherTools,
     records: amazon_q::RECORDS,
-    parser_version: 6,
+    parser_version: 7,
     streams: &[EVENTS, MESSAGES, SUBAGENT],
     sectioned: &[STORE],
     began: &["timestamp"],

@@ -48,7 +48,7 @@ static ABOUT: About = About {
     versions: "before 1.0",
     rests_on: RestsOn::OtherTools,
     records: Records { tokens: Grain::Absent, cost: Grain::Absent, durations: Grain::Absent, ..Records::EXACT },
-    parser_version: 3,
+    parser_version: 4,
     began: &["startTime"],
     ..About::NEW
 };

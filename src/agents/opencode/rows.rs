@@ -350,7 +350,7 @@ impl<'o, 'a> Rows<'o, 'a> {
             git_repo: worktree.filter(|_| known.is_git),
             subagent_type: named_agent().or(known.agent).filter(|_| is_subagent),
             title: known.title.filter(|title| !is_default_title(title)),
-            root_session_id: known.root.or_else(|| known.parent.clone()),
+            root_session_id: known.root,
             parent_session_id: known.parent,
             forked_from_session_id: known.forked_from.or(known.imported_from),
             is_subagent,

@@ -51,7 +51,6 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         kind: if outer.is_some() { SessionKind::Subagent } else { SessionKind::Session },
         project_path: state.workspace.0.as_ref().and_then(|workspace| workspace.folder.owned()),
         is_subagent: outer.is_some(),
-        root_session_id: outer.clone(),
         parent_session_id: outer,
         ..Facts::default()
     });

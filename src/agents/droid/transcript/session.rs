@@ -106,7 +106,6 @@ impl Transcript<'_, '_> {
             kind,
             is_one_when_empty: self.has_start,
             is_subagent: parent.is_some(),
-            root_session_id: parent.clone(),
             parent_session_id: parent,
             forked_from_session_id: origin,
             ..facts
