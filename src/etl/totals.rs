@@ -56,7 +56,9 @@ pub(super) struct Totals {
     pub(super) total: Option<i64>,
     pub(super) cost_usd: Option<f64>,
     tokens_of_models: BTreeMap<String, i64>,
-    /// The model with most tokens comes first.
+    /// Models of messages.
+    said_by: BTreeSet<String>,
+    /// The model with most tokens comes first; those of messages if no tokens are recorded by model.
     pub(super) models: Vec<String>,
     pub(super) unpriced: BTreeMap<String, u64>,
     /// True if it is only a command; its position; its text on one line.
@@ -90,6 +92,9 @@ impl Totals {
         let moment = columns.timestamp(row);
         self.started_at = self.started_at.into_iter().chain(moment).min();
         self.add_moment(moment);
+        if let Some(model) = columns.model(row).filter(|model| !self.said_by.contains(*model)) {
+            self.said_by.insert(model.to_owned());
+        }
         match columns.kind(row) {
             MessageKind::Prompt => {
                 self.prompts += 1;
@@ -199,6 +204,9 @@ impl Totals {
         let mut models: Vec<(String, i64)> = std::mem::take(&mut self.tokens_of_models).into_iter().collect();
         models.sort_by_key(|(_, tokens)| std::cmp::Reverse(*tokens));
         self.models = models.into_iter().map(|(model, _)| model).collect();
+        if self.models.is_empty() {
+            self.models = std::mem::take(&mut self.said_by).into_iter().collect();
+        }
         if self.has_operations || self.tool_calls == 0 {
             self.commits = i64::try_from(self.shas.len()).ok();
             let mut opened = std::mem::take(&mut self.opened);
