@@ -47,6 +47,19 @@ pub(super) fn number(bytes: &[u8], field: u64) -> Option<u64> {
     values(bytes, field).find_map(|value| if let Value::Number(number) = value { Some(number) } else { None })
 }
 
+/// The numbers of a field, packed or not.
+pub(super) fn numbers(bytes: &[u8], field: u64) -> Vec<u64> {
+    let mut numbers = Vec::new();
+    for value in values(bytes, field) {
+        match value {
+            Value::Number(number) => numbers.push(number),
+            Value::Bytes(mut packed) => numbers.extend(std::iter::from_fn(|| varint(&mut packed))),
+            Value::Fixed => {}
+        }
+    }
+    numbers
+}
+
 /// The first message below a message, by a path of fields.
 pub(super) fn message<'b>(bytes: &'b [u8], path: &[u64]) -> Option<&'b [u8]> {
     path.iter().try_fold(bytes, |bytes, field| values(bytes, *field).find_map(Value::bytes))
@@ -92,6 +105,7 @@ mod tests {
     fn values_by_their_numbers() {
         assert_eq!((number(&MESSAGE, 1), text(&MESSAGE, 2)), (Some(150), Some("a")));
         assert_eq!(message(&MESSAGE, &[3]).and_then(|inner| number(inner, 1)), Some(7));
+        assert_eq!((numbers(&MESSAGE, 1), numbers(&MESSAGE, 3)), (vec![150], vec![8, 7]));
         assert_eq!((number(&MESSAGE, 2), text(&MESSAGE, 1), message(&MESSAGE, &[3, 1])), (None, None, None));
     }
 

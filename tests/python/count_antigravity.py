@@ -20,6 +20,8 @@ import lines
 import rows
 
 START = re.compile(r'\{"step_index"')
+ACTIONS = {"LIST_DIRECTORY": ("list_dir", "list_directory"),
+           "CODE_ACTION": ("write_to_file", "replace_file_content", "multi_replace_file_content", "edit_file")}
 META = ("EPHEMERAL_MESSAGE", "CONVERSATION_HISTORY")
 
 
@@ -78,6 +80,19 @@ def text(data, field):
     return value.decode("utf-8", "replace") if value else None
 
 
+def steps_made(data):
+    for value in fields(data)[2]:
+        if isinstance(value, int):
+            yield value
+        at = 0
+        while isinstance(value, bytes) and at < len(value):
+            try:
+                step, at = varint(value, at)
+            except (IndexError, ValueError):
+                break
+            yield step
+
+
 def select(database, table, order):
     tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     return list(database.execute("SELECT * FROM %s ORDER BY %s" % (table, order))) if table in tables else []
@@ -85,7 +100,7 @@ def select(database, table, order):
 
 def billed(path):
     """(model, usage) of each response of a database, by its id."""
-    found = {}
+    found, repeated = {}, set()
     with contextlib.closing(sqlite3.connect(path)) as database:
         database.row_factory = sqlite3.Row
         for row in select(database, "gen_metadata", "idx"):
@@ -94,12 +109,15 @@ def billed(path):
                 continue
             model = text(call, 19) if not (text(call, 19) or "-default").endswith("-default") else text(call, 21)
             blocks = [inner(call, 4)] + [inner(attempt, 2) for attempt in fields(call)[17] if isinstance(attempt, bytes)]
+            if any(usage is not None for usage in blocks):
+                repeated.update(steps_made(row["data"]))
             for place, usage in enumerate(blocks):
                 if usage is not None and (text(usage, 11) or place == 0):
                     found.setdefault(text(usage, 11) or (path, "call", row["idx"]), (model, usage))
         for row in select(database, "steps", "idx"):
             usage = inner(row["metadata"], 9)
-            if usage is not None:
+            # The step of an answer repeats the block of the call that made it.
+            if usage is not None and (text(usage, 11) or row["step_type"] != 15 or row["idx"] not in repeated):
                 found.setdefault(text(usage, 11) or (path, "step", row["idx"]), (None, usage))
     for model, usage in found.values():
         given, output, read = number(usage, 2), number(usage, 3), number(usage, 5)
@@ -130,7 +148,8 @@ def spoken(path):
             kinds.append("reply")
             opened += [call.get("name") for call in step.get("tool_calls") or []]
         elif kind not in ("SYSTEM_MESSAGE", "CHECKPOINT", "ERROR_MESSAGE") + META and step.get("source") == "MODEL" and opened:
-            place = next((place for place, name in enumerate(opened) if (name or "").upper() == kind), 0)
+            names = ACTIONS.get(kind, (kind.lower(),))
+            place = next((place for place, name in enumerate(opened) if (name or "").lower() in names), 0)
             opened.pop(place)
             failed = kind == "RUN_COMMAND" and re.search(r"failed with exit code: (-?\d+)", content)
             statuses.append("error" if failed and int(failed[1]) else "ok")

@@ -130,8 +130,7 @@ class Judge:
                 if call:
                     ended(call, result)
             for call in opened.values():
-                call["status"] = "interrupted"
-            opened = {}
+                call["status"] = "interrupted"  # unless its result comes later
             made = [node["tool_use"] for node in nodes(response, 5) if isinstance(node.get("tool_use"), dict)]
             said = exchange.get("response_text") or any(node.get("content") for node in nodes(response, 0)) or nodes(response, 8)
             self.kinds[key] = "reply" if said or made or key in self.responses else "other"

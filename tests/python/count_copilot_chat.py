@@ -95,13 +95,14 @@ def whole(path):
 
 
 def measured(path, session):
-    """Calls of the model, by span: (start, model, numbers)."""
-    storage, found = os.path.dirname(os.path.dirname(path)), {}
+    """Calls of the model, by span: (start, model, numbers), the spans of helpers, and the tool calls that failed."""
+    storage, found, helpers, failed = os.path.dirname(os.path.dirname(path)), {}, set(), set()
     for log in glob.glob(os.path.join(glob.escape(storage), "GitHub.copilot-chat/debug-logs", os.path.basename(path)[:-6], "*.jsonl")):
         for line in objects(log):
             told = table(line.get("attrs"))
             if line.get("type") == "llm_request" and (count(told.get("inputTokens")) is not None or count(told.get("outputTokens")) is not None):
                 cached = count(told.get("cachedTokens")) or 0
+                helpers.update([line["spanId"]] if os.path.basename(log) != "main.jsonl" else [])
                 found[line["spanId"]] = line["ts"], told.get("model"), [(count(told.get("inputTokens")) or 0) - cached, cached, 0, count(told.get("outputTokens")) or 0]
     user = storage[:-len("/globalStorage")] if storage.endswith("globalStorage") else os.path.dirname(os.path.dirname(storage))
     traces = os.path.join(user, "globalStorage/github.copilot-chat/agent-traces.db")
@@ -116,9 +117,13 @@ def measured(path, session):
             more = told.get(span, {})
             written = int(more.get("gen_ai.usage.cache_creation.input_tokens", 0))
             if more.get("copilot_chat.parent_chat_session_id", chat) == session:
+                helpers.update([span] if "copilot_chat.parent_chat_session_id" in more else [])
                 found[span] = start, answered or asked, [(given or 0) - (cached or 0) - written, cached or 0, written, output or 0]
+        for span, chat, call in database.execute("SELECT span_id, chat_session_id, tool_call_id FROM spans WHERE status_code = 2"):
+            if call and told.get(span, {}).get("copilot_chat.parent_chat_session_id", chat) == session:
+                failed.add(own_id(call))
         database.close()
-    return found
+    return found, helpers, failed
 
 
 def model_of(request, metadata):
@@ -132,8 +137,8 @@ def own_id(call):
     return (call or "").split("__vscode-")[0]
 
 
-def status(call, part, request, metadata):
-    """How a call ended."""
+def status(call, part, request, metadata, is_last):
+    """How a call ended. A running request, which is the last one, is saved as a cancelled one."""
     results = {own_id(key): it for key, it in table(metadata.get("toolCallResults")).items()}
     decision, state = part.get("isConfirmed"), table(request.get("modelState")).get("value")
     if table(decision).get("type") in (0, 5) or decision is False and call not in results:
@@ -143,9 +148,10 @@ def status(call, part, request, metadata):
         return "error"
     if call in results:
         return "ok"
-    if request.get("result") is None or state in (0, 4):
+    is_stopped = state == 2 or request.get("isCanceled") is True
+    if state in (0, 4) or request.get("result") is None and (is_last or not is_stopped):
         return "pending"
-    return "interrupted" if state == 2 or request.get("isCanceled") is True else "ok"
+    return "interrupted" if is_stopped else "ok"
 
 
 def said(request, metadata, is_last):
@@ -171,12 +177,12 @@ def total(home):
         requests = [table(it) for it in present] + [it for key, it in cut.items() if key not in ids]
         requests.sort(key=lambda it: count(it.get("timestamp")) or 0)
         session = document.get("sessionId") or os.path.splitext(os.path.basename(path))[0]
-        spans = measured(path, session)
+        spans, helpers, failed = measured(path, session)
         owners = collections.defaultdict(list)
         for span, (start, model, numbers) in spans.items():
             usage[session, span] = model, numbers
             before = [it for it in requests if (count(it.get("timestamp")) or 0) <= start]
-            if before:
+            if before and span not in helpers:  # a helper's call does not count the turn
                 end = table(before[-1].get("modelState")).get("completedAt")
                 if before[-1] is not requests[-1] or not end or start <= end:
                     owners[id(before[-1])].append(span)
@@ -191,7 +197,9 @@ def total(home):
                      if it.get("kind") == "toolInvocationSerialized"}
             made = [own_id(table(call).get("id")) for it in items(metadata.get("toolCallRounds")) for call in items(it.get("toolCalls"))]
             for call in made + [call for call in parts if call not in made]:
-                calls.setdefault(call if len(call) > 15 else (key, call), status(call, parts.get(call, {}), request, metadata))
+                ended = status(call, parts.get(call, {}), request, metadata, place + 1 == len(requests))
+                ended = "error" if ended == "ok" and call in failed else ended
+                calls.setdefault(call if len(call) > 15 else (key, call), ended)
             if owners[id(request)]:
                 continue
             model = model_of(request, metadata)

@@ -73,7 +73,7 @@ class Judge:
     def __init__(self):
         self.responses, self.kinds, self.calls, self.errors, self.windows = {}, {}, {}, {}, {}
 
-    def read(self, path):
+    def read(self, path, logs):
         agent = os.path.basename(os.path.dirname(path)) if "/subagents/" in path else ""
         model = None
         if agent:
@@ -86,9 +86,10 @@ class Judge:
         for when, kind, payload in records_of(path):
             talk = agent
             if kind == "SubagentEvent":
-                if payload.get("agent_id") or not isinstance(payload.get("event"), dict):
+                # The log of a subagent has the same.
+                if payload.get("agent_id") in logs or not isinstance(payload.get("event"), dict):
                     continue
-                talk = payload.get("parent_tool_call_id") or payload.get("task_tool_call_id")
+                talk = payload.get("agent_id") or payload.get("parent_tool_call_id") or payload.get("task_tool_call_id")
                 kind, payload = payload["event"].get("type"), table(payload["event"].get("payload"))
             self.take(kind, payload, (talk, when), talks[talk], model)
 
@@ -156,9 +157,10 @@ def edited(call):
 def total(home):
     judge = Judge()
     root = os.path.join(glob.escape(home), ".kimi/sessions/*/*")
+    logs = {os.path.basename(os.path.dirname(path)) for path in glob.glob(os.path.join(root, "subagents/*/wire.jsonl"))}
     for place in ("wire.jsonl", "subagents/*/wire.jsonl"):
         for path in sorted(glob.glob(os.path.join(root, place))):
-            judge.read(path)
+            judge.read(path, logs)
     models = collections.defaultdict(collections.Counter)
     for model, counts in judge.responses.values():
         models[model].update({"responses": 1, **{name: counts[name] or 0 for name in counts}})

@@ -23,6 +23,7 @@ static ABOUT: About = About {
     versions: "2025-05 to 2026-03",
     rests_on: RestsOn::OtherTools,
     records: Records { cost: Grain::Absent, durations: Grain::Absent, ..Records::EXACT },
+    parser_version: 2,
     began: &["created"],
     ..About::NEW
 };

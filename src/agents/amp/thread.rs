@@ -1,5 +1,7 @@
 //! A thread: one document, rewritten at each change.
 
+use std::collections::BTreeMap;
+
 use serde_json::value::RawValue;
 
 use super::ledger::{Events, row, row_of_event};
@@ -35,7 +37,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     let events = ledger.0.map(|ledger| ledger.events.0).unwrap_or_default();
     let events: Vec<Event<'_>> = events.into_iter().filter_map(|event| event.0).collect();
     let thread = Thread::new(facts_of(&document, source.stem()));
-    let mut reader = Reader { out, thread, events: Events::new(&events), last_message: 0 };
+    let mut reader = Reader { out, thread, events: Events::new(&events), last_message: 0, turns: BTreeMap::new() };
     let billed = document.items.iter().filter_map(|item| message_of(item)).filter(|message| message.usage.0.is_some());
     reader.events.take_named(billed.filter_map(|message| message.id.0));
     for (number, item) in (1..).zip(&document.items) {
@@ -78,6 +80,8 @@ struct Reader<'e, 'j, 'o, 's> {
     thread: Thread,
     events: Events<'e, 'j>,
     last_message: i64,
+    /// The turns that have a time, by their beginning. Microseconds since 1970.
+    turns: BTreeMap<i64, i64>,
 }
 
 impl Reader<'_, '_, '_, '_> {
@@ -108,9 +112,11 @@ impl Reader<'_, '_, '_, '_> {
         };
         if kind == MessageKind::Prompt {
             self.thread.begin_turn();
+            self.turns.extend(moment.zip(self.thread.turn));
         }
         if let Some(usage) = usage {
-            let row = UsageRow { message_id: Some(&id), response_id: &id, turn: self.thread.turn, ..row(usage) };
+            let (turn, stop_reason) = (self.thread.turn, state.and_then(|state| state.stop_reason.get()));
+            let row = UsageRow { message_id: Some(&id), response_id: &id, turn, stop_reason, ..row(usage) };
             self.thread.bill(&at, row, self.thread.seq, self.out)?;
         }
         let thinking = join(of_kind(blocks, "thinking").filter_map(|block| block.thinking.get()).map(Into::into));
@@ -175,12 +181,17 @@ impl Reader<'_, '_, '_, '_> {
         self.thread.calls.interrupt_before(self.last_message);
         let seq = self.thread.last_seq();
         self.thread.is_sidechain = true;
+        // Without the time of each prompt, an event may belong to a later turn.
+        let are_dated = i64::try_from(self.turns.len()).ok() == self.thread.turn;
+        let turns = if are_dated { std::mem::take(&mut self.turns) } else { BTreeMap::new() };
         for event in self.events.rest() {
             let id = match event.id.get() {
                 Some(id) => format!("{}:{id}", self.thread.id()),
                 None => self.thread.print("event", event.timestamp.0, event.model.get()),
             };
-            let row = UsageRow { response_id: &id, ..row_of_event(event) };
+            let turn = event.timestamp.0.and_then(|moment| turns.range(..=moment).next_back());
+            let turn = turn.map(|(_, turn)| *turn);
+            let row = UsageRow { response_id: &id, turn, ..row_of_event(event) };
             if row.input_tokens.is_some() || row.output_tokens.is_some() {
                 self.thread.bill(&Position::new("", event.timestamp.0), row, seq, self.out)?;
             }

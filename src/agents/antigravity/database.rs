@@ -7,7 +7,7 @@ use super::step_id;
 use crate::agents::kit::facts::{fill, keep_earlier};
 use crate::agents::kit::store::{bytes, damage, each, number};
 use crate::agents::kit::thread::{Position, Thread};
-use crate::agents::protobuf::{is_whole, message, number as count, text, values};
+use crate::agents::protobuf::{is_whole, message, number as count, numbers, text, values};
 use crate::extract::{Facts, KeySet, Kind, Reject, Sink, key};
 use crate::source::{Database, Source};
 use crate::tables::UsageRow;
@@ -37,6 +37,8 @@ pub(super) struct Response {
     pub(super) id: String,
     /// Step of its answer.
     pub(super) step: Option<i64>,
+    /// First step that it made, of any kind.
+    pub(super) first_step: Option<i64>,
     /// Time of its start. Microseconds since 1970.
     pub(super) moment: Option<i64>,
     pub(super) model: Option<String>,
@@ -60,6 +62,7 @@ impl Response {
         (input.is_some() || output.is_some() || cache_read.is_some()).then(|| Self {
             id: id.to_owned(),
             step: None,
+            first_step: None,
             moment: call.began,
             model: call.model.map(str::to_owned).or_else(unnamed),
             input: input.unwrap_or(0),
@@ -121,7 +124,8 @@ impl Billing {
         billing.read_calls(&database, session, &mut steps, out)?;
         for (id, step) in steps {
             let call = Call { began: step.moment, ..Call::default() };
-            billing.responses.extend(Response::of(&id, &step.usage, &call));
+            let response = Response::of(&id, &step.usage, &call);
+            billing.responses.extend(response.map(|it| Response { first_step: Some(step.number), ..it }));
         }
         Ok(billing)
     }
@@ -146,7 +150,7 @@ impl Billing {
                 fill(&mut self.title, message(bytes(row, 3), &[30]).and_then(|step| text(step, 4)));
             }
             if let Some(usage) = message(metadata, &[9]) {
-                let id = text(usage, 11).map_or_else(|| format!("{session}:step:{index}"), str::to_owned);
+                let id = text(usage, 11).map_or_else(|| unnamed(session, index), str::to_owned);
                 let moment = timestamp(metadata, 1).or_else(|| timestamp(metadata, 8));
                 let is_answer = kind == Some(ANSWER);
                 steps.entry(id).or_insert(Step { number: index, is_answer, usage: usage.to_owned(), moment });
@@ -177,6 +181,7 @@ impl Billing {
             }
             let Some(generated) = message(data, &[1]) else { return Ok(()) };
             let call = call_of(generated);
+            let made: Vec<i64> = numbers(data, 2).into_iter().filter_map(|step| step.try_into().ok()).collect();
             let attempts = values(generated, 17).filter_map(|attempt| message(attempt.bytes()?, &[2]));
             for (place, usage) in message(generated, &[4]).into_iter().chain(attempts).enumerate() {
                 let id = match text(usage, 11) {
@@ -188,9 +193,11 @@ impl Billing {
                 if !seen.insert(key("", Kind::Response, &id)) {
                     continue;
                 }
-                let step = steps.remove(&id).filter(|step| step.is_answer).map(|step| step.number);
-                let response = Response::of(&id, usage, &call).map(|response| Response { step, ..response });
-                self.responses.extend(response);
+                let named = steps.remove(&id).filter(|step| step.is_answer).map(|step| step.number);
+                let step = named.or_else(|| take_unnamed(session, &made, steps).filter(|_| place == 0));
+                let first_step = made.first().copied().or(step);
+                let response = Response::of(&id, usage, &call);
+                self.responses.extend(response.map(|response| Response { step, first_step, ..response }));
             }
             Ok(())
         })?;
@@ -199,6 +206,24 @@ impl Billing {
         }
         Ok(())
     }
+}
+
+/// The id of a step's response that has none.
+fn unnamed(session: &str, step: i64) -> String {
+    format!("{session}:step:{step}")
+}
+
+/// Removes the answers that a call made, if their responses have no ids: they repeat the call. Returns the first one.
+fn take_unnamed(session: &str, made: &[i64], steps: &mut BTreeMap<String, Step>) -> Option<i64> {
+    let mut first = None;
+    for number in made {
+        let id = unnamed(session, *number);
+        if steps.get(&id).is_some_and(|step| step.is_answer) {
+            steps.remove(&id);
+            first = first.or(Some(*number));
+        }
+    }
+    first
 }
 
 fn call_of(generated: &[u8]) -> Call<'_> {

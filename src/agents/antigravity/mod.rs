@@ -25,6 +25,7 @@ static ABOUT: About = About {
     versions: "2026-06, CLI; older conversations are encrypted",
     rests_on: RestsOn::OtherTools,
     records: Records { cost: Grain::Absent, ..Records::EXACT },
+    parser_version: 2,
     marks: &[("/step_index", None)],
     streams: &[TRANSCRIPT],
     began: &["created_at"],

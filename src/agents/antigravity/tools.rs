@@ -57,6 +57,15 @@ fn category(name: &str) -> Category {
     }
 }
 
+/// Returns true if a step of that kind holds the result of a call. Most kinds are the name of the tool.
+pub(super) fn is_result_of(kind: &str, call: &Call) -> bool {
+    match kind {
+        "LIST_DIRECTORY" => matches!(&*call.name, "list_dir" | "list_directory"),
+        "CODE_ACTION" => matches!(call.category, Category::Write | Category::Edit),
+        kind => call.name.eq_ignore_ascii_case(kind),
+    }
+}
+
 /// Reads a result: the start time of the tool, its outcome and its output.
 pub(super) fn outcome(text: &str, is_command: bool, moment: Option<i64>) -> (Option<i64>, Outcome<'_>) {
     let (mut began, mut ended, mut rest) = (None, None, text);

@@ -40,8 +40,8 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
             None => rest.push(response),
         }
     }
-    let mut transcript =
-        Transcript { out, thread: Thread::new(facts), answers, rest, open: Vec::new(), has_folder: false };
+    let (thread, open, turns) = (Thread::new(facts), Vec::new(), BTreeMap::new());
+    let mut transcript = Transcript { out, thread, answers, rest, open, has_folder: false, turns };
     transcript.read_all(&mut source.lines()?)?;
     transcript.finish()
 }
@@ -56,6 +56,8 @@ struct Transcript<'o, 's> {
     /// Calls of the turn that have no result yet.
     open: Vec<Call>,
     has_folder: bool,
+    /// The prompts: the step and the turn of each.
+    turns: BTreeMap<i64, i64>,
 }
 
 impl<'s> RecordReader<'s> for Transcript<'_, 's> {
@@ -83,6 +85,7 @@ impl<'s> RecordReader<'s> for Transcript<'_, 's> {
             "USER_INPUT" => {
                 self.interrupt()?;
                 self.thread.begin_turn();
+                self.turns.extend(step.number.0.zip(self.thread.turn));
                 let text = text.map(request);
                 self.push(&at, MessageRow { text, ..blank(Role::User, MessageKind::Prompt) })
             }
@@ -147,7 +150,7 @@ impl Transcript<'_, '_> {
 
     /// Takes the result of a tool. It belongs to the first open call of its name, else to the first open call.
     fn take_result(&mut self, kind: &str, text: &str, at: &Position<'_>) -> Result<(), Reject> {
-        let place = self.open.iter().position(|call| call.name.eq_ignore_ascii_case(kind));
+        let place = self.open.iter().position(|call| tools::is_result_of(kind, call));
         let place = place.or_else(|| (!self.open.is_empty()).then_some(0));
         let call = place.map(|place| self.open.remove(place));
         let is_command = kind == "RUN_COMMAND";
@@ -190,11 +193,16 @@ impl Transcript<'_, '_> {
         let is_answer = !at.id.is_empty();
         let row = UsageRow {
             message_id: Some(at.id).filter(|_| is_answer),
-            turn: self.thread.turn.filter(|_| is_answer),
+            turn: if is_answer { self.thread.turn } else { self.turn_at(response.first_step) },
             timestamp: response.moment,
             ..response.row()
         };
         self.thread.bill(at, row, self.thread.seq, self.out)
+    }
+
+    /// Returns the turn of a step.
+    fn turn_at(&self, step: Option<i64>) -> Option<i64> {
+        self.turns.range(..=step?).next_back().map(|(_, turn)| *turn)
     }
 
     fn finish(mut self) -> Result<(), Reject> {

@@ -27,6 +27,7 @@ static ABOUT: About = About {
     versions: "0.36",
     rests_on: RestsOn::Source,
     records: Records::EXACT,
+    parser_version: 2,
     began: &["created"],
     ..About::NEW
 };

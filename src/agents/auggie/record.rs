@@ -90,6 +90,7 @@ record! {
         cache_read: TokenNumber = "cache_read_input_tokens",
         cache_write: TokenNumber = "cache_creation_input_tokens",
         cost: Usd = "cost_usd",
+        credits: Fraction = "credits_consumed",
     }
 
     /// The run of a subagent.

@@ -118,6 +118,8 @@ struct Session {
     before: Option<i64>,
     /// End time of each open call. Microseconds since 1970.
     ends: BTreeMap<String, i64>,
+    /// Calls of the previous exchange, by the names that results give them.
+    called: Vec<String>,
 }
 
 /// The nodes of a kind.
@@ -135,6 +137,7 @@ impl Session {
             children: BTreeMap::new(),
             before: None,
             ends: BTreeMap::new(),
+            called: Vec::new(),
         }
     }
 
@@ -177,7 +180,7 @@ impl Session {
             return self.thread.message(&at, row, out).map(drop);
         }
         self.take_request(exchange, request, &id, out)?;
-        self.interrupt_open(out)?;
+        self.interrupt_open();
         self.take_response(item, exchange, &id, out)?;
         if item.completed.json() == Some("false") {
             let id = format!("{id}:abort");
@@ -262,18 +265,21 @@ impl Session {
             if self.thread.is_new(Kind::ToolCall, &call.id) {
                 let at = Position { moment: used.started.0, ..at };
                 self.thread.open_named_call(&at, Some(&name), call, out)?;
-                self.ends.extend(used.completed.0.map(|moment| (name, moment)));
+                self.ends.remove(&name);
+                self.ends.extend(used.completed.0.map(|moment| (name.clone(), moment)));
+                self.called.push(name);
             }
         }
         Ok(())
     }
 
-    /// Marks open calls as interrupted: the conversation continued without their results.
-    fn interrupt_open(&mut self, out: &mut Sink<'_>) -> Result<(), Reject> {
-        self.ends.clear();
-        let interrupted = Outcome { status: Status::Interrupted, ..Outcome::default() };
-        let open = self.thread.calls.take_mentioned("");
-        open.iter().try_for_each(|call| self.thread.close_call(call, &interrupted, out))
+    /// Marks the open calls of the exchange before as interrupted. Their results may still come.
+    fn interrupt_open(&mut self) {
+        for name in std::mem::take(&mut self.called) {
+            if let Some(call) = self.thread.calls.get(&name) {
+                call.status = Status::Interrupted;
+            }
+        }
     }
 
     /// Returns the session that a call started.
@@ -341,8 +347,8 @@ impl Session {
             cache_write: one.cache_write,
             ..Usage::default()
         };
-        let row =
-            UsageRow { model: one.model.get(), cost_usd: one.cost.0.filter(|cost| *cost > 0.0), ..tokens_of(&usage) };
+        let [cost_usd, credits] = [one.cost.0, one.credits.0].map(|amount| amount.filter(|amount| *amount > 0.0));
+        let row = UsageRow { model: one.model.get(), cost_usd, credits, ..tokens_of(&usage) };
         let is_billed = self.push_usage(row, &id, &at, out)?;
         let row = MessageRow {
             model: one.model.get(),

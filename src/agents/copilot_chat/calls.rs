@@ -1,10 +1,11 @@
 //! Calls of the model, as the extension measured them: spans of its database and lines of its debug logs. Both have the
 //! same ids, because the logs are written from the spans.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use super::tools::own_id;
 use super::{debug_logs, traces};
 use crate::agents::kit::store::each_row;
 use crate::extract::jsonl::each_record;
@@ -58,9 +59,17 @@ impl ModelCall {
 /// Calls by their ids.
 pub(super) type ModelCalls = BTreeMap<String, ModelCall>;
 
-/// Reads the calls of a chat.
-pub(super) fn read(source: &Source<'_>, session: &str, out: &mut Sink<'_>) -> ModelCalls {
-    let mut calls = ModelCalls::new();
+/// What the extension measured of a chat.
+#[derive(Clone, Default)]
+pub(super) struct Measured {
+    pub(super) calls: ModelCalls,
+    /// Ids of the tool calls that failed.
+    pub(super) failed: BTreeSet<String>,
+}
+
+/// Reads what was measured of a chat.
+pub(super) fn read(source: &Source<'_>, session: &str, out: &mut Sink<'_>) -> Measured {
+    let Measured { mut calls, mut failed } = Measured::default();
     for path in debug_logs(source.path) {
         let is_of_helper = path.file_name().is_none_or(|name| name != "main.jsonl");
         let Some(mut log) = source.beside(&path) else { continue };
@@ -73,11 +82,15 @@ pub(super) fn read(source: &Source<'_>, session: &str, out: &mut Sink<'_>) -> Mo
     }
     if let Some(path) = traces(source.path).filter(|path| path.is_file()) {
         match spans(source, &path) {
-            Ok(sessions) => calls.extend(sessions.get(session).cloned().unwrap_or_default()),
+            Ok(sessions) => {
+                let spans = sessions.get(session).cloned().unwrap_or_default();
+                calls.extend(spans.calls);
+                failed = spans.failed;
+            }
             Err(_) => out.remark("the database of spans could not be read"),
         }
     }
-    calls
+    Measured { calls, failed }
 }
 
 record! {
@@ -87,11 +100,11 @@ record! {
         duration_ms: Number = "dur",
         kind: Text<'a> = "type",
         span: Text<'a> = "spanId",
-        measured: Object<Measured<'a>> = "attrs",
+        measured: Object<Attributes<'a>> = "attrs",
     }
 
     /// Measurements of a call.
-    Measured<'a> {
+    Attributes<'a> {
         model: Text<'a> = "model",
         input: TokenNumber = "inputTokens",
         cache_read: TokenNumber = "cachedTokens",
@@ -138,8 +151,8 @@ const SPAN: [&str; 11] = [
 const PARENT: &str = "copilot_chat.parent_chat_session_id";
 const CACHE_WRITE: &str = "gen_ai.usage.cache_creation.input_tokens";
 
-/// The calls of each session.
-type Sessions = BTreeMap<String, ModelCalls>;
+/// What the spans of each session say.
+type Sessions = BTreeMap<String, Measured>;
 
 /// Reads the database once for all chats of an editor.
 fn spans(source: &Source<'_>, path: &Path) -> Result<Arc<Sessions>, Reject> {
@@ -186,7 +199,16 @@ fn sessions_of(database: &Database) -> Result<Sessions, Reject> {
         };
         let session = parent.or_else(|| text(1));
         if let Some(session) = session.filter(|_| call.input.is_some() || call.output.is_some()) {
-            sessions.entry(session).or_default().insert(id, call);
+            sessions.entry(session).or_default().calls.insert(id, call);
+        }
+        Ok(())
+    })?;
+    let failed = "WHERE status_code = 2 AND tool_call_id <> ''";
+    each_row(database, "spans", &["span_id", "chat_session_id", "tool_call_id"], failed, |row| {
+        let [span, session, call] = [0, 1, 2].map(|column| row.get_ref(column).ok().and_then(value_text));
+        let session = span.and_then(|span| parents.get(&span).cloned()).or(session);
+        if let (Some(session), Some(call)) = (session, call) {
+            sessions.entry(session).or_default().failed.insert(own_id(&call).to_owned());
         }
         Ok(())
     })?;

@@ -1,11 +1,13 @@
 //! A chat: requests into messages, tool calls and usage.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
-use super::calls::{self, ModelCalls};
+use super::calls::{self, Measured, ModelCalls};
 use super::replay;
 use super::request::{Request, thinking_of};
-use super::tools::{call, outcome, own_id, parts_of};
+use super::tools::{call, call_ids, outcome, own_id, parts_of};
 use super::{AGENT, replay::Chat};
 use crate::agents::editors::{WORKSPACE, workspace_folder};
 use crate::agents::ids::qualified;
@@ -14,7 +16,7 @@ use crate::agents::kit::thread::{Position, Thread, blank};
 use crate::agents::kit::values::At;
 use crate::extract::{Facts, Kind, Reject, Sink, key};
 use crate::source::Source;
-use crate::tables::{ErrorType, MessageKind, MessageRow, Role, UsageGrain, UsageRow};
+use crate::tables::{ErrorType, MessageKind, MessageRow, Role, Status, UsageGrain, UsageRow};
 
 /// Reads a chat.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -33,12 +35,12 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         first_moment: fields.moment_at("/creationDate"),
         ..Facts::default()
     };
-    let measured = calls::read(source, session, out);
+    let Measured { calls, failed } = calls::read(source, session, out);
     let count = requests.len();
     let all = requests.iter().enumerate();
     let all: Vec<_> = all.map(|(place, (value, cut))| (Request::new(value, place + 1 == count), *cut)).collect();
-    let mut measured = by_request(measured, &all);
-    let mut reader = Reader { out, thread: Thread::new(facts), abandoned: Vec::new() };
+    let mut measured = by_request(calls, &all);
+    let mut reader = Reader { out, thread: Thread::new(facts), abandoned: Vec::new(), failed };
     reader.add_calls(measured.pop().unwrap_or_default())?;
     for ((request, is_cut), calls) in all.iter().zip(measured) {
         let first = reader.abandoned.len();
@@ -47,7 +49,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
             reader.abandoned.truncate(first);
         }
     }
-    let Reader { out, thread, abandoned } = reader;
+    let Reader { out, thread, abandoned, .. } = reader;
     out.abandon(&abandoned);
     thread.finish(out)
 }
@@ -80,6 +82,8 @@ struct Reader<'o, 's> {
     thread: Thread,
     /// Places of messages that the conversation left.
     abandoned: Vec<usize>,
+    /// Ids of the tool calls whose spans failed.
+    failed: BTreeSet<String>,
 }
 
 impl Reader<'_, '_> {
@@ -95,7 +99,8 @@ impl Reader<'_, '_> {
         let (text, attachments) = (request.prompt(), request.attachments());
         let row = MessageRow { text, attachments, ..blank(Role::User, MessageKind::Prompt) };
         self.push(&id, request.began(), row)?;
-        let is_measured = !calls.is_empty();
+        // The calls of helpers alone do not count the turn.
+        let is_measured = calls.values().any(|call| !call.is_of_helper);
         if is_measured {
             self.out.claim(measured_key(&id), false);
         }
@@ -135,7 +140,7 @@ impl Reader<'_, '_> {
                 let call = call(made.text_at("/name").unwrap_or("unknown"), made.text_at("/arguments"), part);
                 let call = Call { message_id: Some(own.clone()), started_at: moment, ..call };
                 let end = outcome(results.get(call_id).copied(), part, &request.end());
-                self.add_call(id, call_id, call, &end)?;
+                self.add_call(id, call_id, call, end)?;
             }
             last = Some(own);
         }
@@ -158,11 +163,12 @@ impl Reader<'_, '_> {
             }
         }
         // Calls of subagents, and of requests without rounds.
-        for (call_id, part) in parts {
+        for call_id in call_ids(request.parts()) {
+            let Some(part) = parts.remove(call_id) else { continue };
             let call = call(part.text_at("/toolId").unwrap_or("unknown"), None, Some(part));
             self.thread.is_sidechain = part.text_at("/subAgentInvocationId").is_some();
             let end = outcome(results.get(call_id).copied(), Some(part), &request.end());
-            self.add_call(id, call_id, Call { message_id: last.clone(), ..call }, &end)?;
+            self.add_call(id, call_id, Call { message_id: last.clone(), ..call }, end)?;
             self.thread.is_sidechain = false;
         }
         Ok(last)
@@ -194,13 +200,19 @@ impl Reader<'_, '_> {
         Ok(own)
     }
 
-    fn add_call(&mut self, id: &str, call_id: &str, call: Call, end: &Outcome<'_>) -> Result<(), Reject> {
+    fn add_call(&mut self, id: &str, call_id: &str, call: Call, end: Outcome<'_>) -> Result<(), Reject> {
         let own = qualified(id, call_id).into_owned();
         if !self.thread.is_new(Kind::ToolCall, &own) {
             return Ok(());
         }
+        let has_failed = end.status == Status::Ok && self.failed.contains(call_id);
+        let end = if has_failed { Outcome { status: Status::Error, ..end } } else { end };
         let call = self.thread.number_call(&Position::default(), Call { id: own, ..call });
-        self.thread.close_call(&call, end, self.out)
+        self.thread.close_call(&call, &end, self.out)?;
+        if has_failed {
+            self.out.from_companion(Kind::ToolCall, &call.id);
+        }
+        Ok(())
     }
 
     /// Adds a summary, which another call of the model wrote, at the position of its request.
@@ -247,7 +259,7 @@ impl Reader<'_, '_> {
     /// Adds the end of a request, if it failed or was stopped.
     fn take_end(&mut self, request: &Request<'_>, id: &str) -> Result<(), Reject> {
         let (error, end) = (request.error(), request.end());
-        let is_abort = end.is_cancelled && end.has_result;
+        let is_abort = end.is_cancelled && end.is_over;
         if !is_abort && error.is_none() {
             return Ok(());
         }

@@ -46,6 +46,7 @@ static ABOUT: About = About {
     versions: "VS Code of 2024 to 2026",
     rests_on: RestsOn::Source,
     records: Records { tokens: Grain::Session, cost: Grain::Absent, ..Records::EXACT },
+    parser_version: 2,
     marks: &[("/v/requests", None)],
     began: &["creationDate"],
     ..About::NEW

@@ -75,7 +75,8 @@ impl<'v> Request<'v> {
     pub(super) fn end(&self) -> Ended {
         let state = self.value.whole_at("/modelState/value");
         Ended {
-            has_result: self.value.at("/result").is_some(),
+            has_result: self.has_result(),
+            is_over: self.is_over(),
             is_cancelled: state == Some(2) || self.value.is_true_at("/isCanceled"),
             is_open: matches!(state, Some(0 | 4)),
         }
@@ -83,7 +84,11 @@ impl<'v> Request<'v> {
 
     /// Returns true if its answer is complete. A running answer is saved as a cancelled one.
     pub(super) fn is_over(&self) -> bool {
-        self.end().has_result || !self.is_last
+        self.has_result() || !self.is_last
+    }
+
+    fn has_result(&self) -> bool {
+        self.value.at("/result").is_some()
     }
 
     /// Returns the error of a failed request.
@@ -138,15 +143,18 @@ impl<'v> Request<'v> {
                 let model = total.text_at("/model");
                 let [input, cached] = ["/inputTokens", "/cachedTokens"].map(|key| total.count_at(key));
                 let cached = cached.map(|cached| cached.min(input.unwrap_or(0)));
+                // What several models share counts for none of them.
+                let turn = if totals.len() == 1 {
+                    blank.clone()
+                } else {
+                    UsageRow { credits: None, duration_ms: None, time_to_first_token_ms: None, ..blank.clone() }
+                };
                 let row = UsageRow {
                     model: model.map(own_model),
                     input_tokens: input.map(|input| input - cached.unwrap_or(0)),
                     cache_read_tokens: cached,
                     output_tokens: total.count_at("/outputTokens"),
-                    credits: None,
-                    duration_ms: None,
-                    time_to_first_token_ms: None,
-                    ..blank.clone()
+                    ..turn
                 };
                 (format!("{id}:{}", model.unwrap_or_default()), row)
             };

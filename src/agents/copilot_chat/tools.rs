@@ -108,6 +108,8 @@ fn category(name: &str, has_server: bool) -> Category {
 pub(super) struct Ended {
     /// True if the request has a result.
     pub(super) has_result: bool,
+    /// True if it has a result, or if another request follows it. A running request is saved as a cancelled one.
+    pub(super) is_over: bool,
     /// True if the person stopped it.
     pub(super) is_cancelled: bool,
     /// True if it waits for the model, or for the person.
@@ -131,11 +133,14 @@ pub(super) fn outcome<'v>(result: Option<&'v Value>, part: Option<&'v Value>, en
         () if is_refused => Status::Rejected,
         () if is_error || exit_code.is_some_and(|code| code != 0) => Status::Error,
         () if result.is_some() => Status::Ok,
-        () if !ended.has_result || ended.is_open => Status::Pending,
-        () if ended.is_cancelled => Status::Interrupted,
+        () if ended.is_open => Status::Pending,
+        () if ended.is_cancelled && ended.is_over => Status::Interrupted,
+        () if !ended.has_result => Status::Pending,
         () => Status::Ok,
     };
-    let duration_ms = part.and_then(|part| part.whole_at("/toolSpecificData/terminalCommandState/duration"));
+    // Of a command, or of a subagent.
+    let durations = ["/toolSpecificData/terminalCommandState/duration", "/toolSpecificData/duration"];
+    let duration_ms = durations.into_iter().find_map(|pointer| part?.whole_at(pointer));
     Outcome { status, exit_code, output, duration_ms: duration_ms.filter(|ms| *ms >= 0), ..Outcome::default() }
 }
 
@@ -154,8 +159,17 @@ fn text_of(result: &Value) -> Option<String> {
 
 /// Returns the shown parts of calls, by the calls' ids.
 pub(super) fn parts_of(response: &[Value]) -> BTreeMap<&str, &Value> {
-    let calls = response.iter().filter(|part| part.text_at("/kind") == Some("toolInvocationSerialized"));
-    calls.filter_map(|part| Some((own_id(part.text_at("/toolCallId")?), part))).collect()
+    response.iter().filter_map(|part| Some((call_id(part)?, part))).collect()
+}
+
+/// Returns the ids of shown calls, in order.
+pub(super) fn call_ids(response: &[Value]) -> impl Iterator<Item = &str> {
+    response.iter().filter_map(call_id)
+}
+
+fn call_id(part: &Value) -> Option<&str> {
+    let is_call = part.text_at("/kind") == Some("toolInvocationSerialized");
+    part.text_at("/toolCallId").filter(|_| is_call).map(own_id)
 }
 
 #[cfg(test)]

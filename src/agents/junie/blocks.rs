@@ -34,7 +34,10 @@ pub(super) fn calls<'a>(event: &Event<'a>) -> Option<Vec<(Call, Outcome<'a>)>> {
         "McpBlockUpdatedEvent" => {
             let tool = event.tool.get().unwrap_or("unknown");
             let server = tool.split_once('/').map(|(server, _)| server);
-            let input = event.input.json().map(str::to_owned);
+            // While the call runs, the details are its input.
+            let details = event.details.get().filter(|text| !text.is_empty() && status(event) == Status::Pending);
+            let details = details.and_then(|text| if is_json(text) { Some(text.to_owned()) } else { json_of(text) });
+            let input = event.input.json().map(str::to_owned).or(details);
             Call { input, ..Call::of_tool(tool, mcp::category(tool), server) }
         }
         CAPTION => {
@@ -51,6 +54,10 @@ pub(super) fn calls<'a>(event: &Event<'a>) -> Option<Vec<(Call, Outcome<'a>)>> {
         _ => return None,
     };
     Some(vec![(call, outcome(event))])
+}
+
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }
 
 /// A text as JSON.

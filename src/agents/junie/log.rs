@@ -98,7 +98,10 @@ impl<'s> RecordReader<'s> for Log<'_, 's> {
                 let answers = line.entries.0.iter().filter_map(|entry| entry.0.as_ref()?.answer.0.clone());
                 self.take_prompt(join(answers).as_deref(), None, 0, at)
             }
-            ("CancelAgentEvent", _) => self.push("abort", None, at, blank(Role::System, MessageKind::Abort)),
+            ("CancelAgentEvent", _) => {
+                self.push_shown()?;
+                self.push("abort", None, at, blank(Role::System, MessageKind::Abort))
+            }
             ("SystemMessageEvent", _) => {
                 let text = join([&line.text, &line.details].into_iter().filter_map(|text| text.0.clone()));
                 let row = MessageRow { text: text.as_deref(), ..blank(Role::System, MessageKind::Notice) };
@@ -171,10 +174,12 @@ impl Log<'_, '_> {
                 let (code, text) = (event.error.get(), event.message.get());
                 let error_type = Some(error_type(code, None, text));
                 let row = blank(Role::System, MessageKind::ApiError);
+                self.push_shown()?;
                 self.push("failure", None, at, MessageRow { text, is_error: true, error_type, ..row })
             }
             "AskAsyncRequestUpdatedEvent" | "ChoiceRequestUpdatedEvent" | "AskRequestUpdatedEvent" => {
                 let row = MessageRow { text: event.title.get(), ..blank(Role::System, MessageKind::Notice) };
+                self.push_shown()?;
                 self.push("question", event.step.get(), at, row)
             }
             "CurrentDirectoryUpdatedEvent" => {

@@ -31,6 +31,7 @@ static ABOUT: About = About {
     versions: "2026, builds of April to September",
     rests_on: RestsOn::OtherTools,
     records: Records::EXACT,
+    parser_version: 2,
     marks: &[("/event/agentEvent/kind", None)],
     streams: &[SESSION],
     began: &["timestampMs"],

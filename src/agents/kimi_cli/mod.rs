@@ -30,7 +30,7 @@ static ABOUT: About = About {
     versions: "1.50",
     rests_on: RestsOn::Source,
     records: Records { cost: Grain::Absent, durations: Grain::Absent, ..Records::EXACT },
-    parser_version: 2,
+    parser_version: 3,
     marks: &[("/message/type", Some("TurnBegin"))],
     streams: &[SESSION, SUBAGENT],
     began: &["timestamp"],

@@ -32,6 +32,8 @@ pub(super) struct Talk {
     model: Option<String>,
     /// True if the session is a fork. Which of its lines are copies is not recorded.
     is_fork: bool,
+    /// The fact that its log exists, of a subagent that the log of its session repeats.
+    log: Option<u64>,
     /// When the last request to the model began; none once its response was recorded. Microseconds since 1970.
     asked: Option<i64>,
     step: Step,
@@ -57,7 +59,18 @@ impl Step {
 
 impl Talk {
     pub(super) fn new(facts: Facts, agent: Option<String>, model: Option<String>, is_fork: bool) -> Self {
-        Self { thread: Thread::new(facts), agent, model, is_fork, asked: None, step: Step::default() }
+        Self { thread: Thread::new(facts), agent, model, is_fork, log: None, asked: None, step: Step::default() }
+    }
+
+    /// Lets the log of the subagent supersede all records.
+    pub(super) fn yielding_to(self, log: Option<u64>) -> Self {
+        Self { log, ..self }
+    }
+
+    fn yield_record(&self, kind: Kind, id: &str, out: &mut Sink<'_>) {
+        if let Some(log) = self.log {
+            out.yields_to(kind, id, log, None);
+        }
     }
 
     /// Takes one message of the program.
@@ -135,6 +148,7 @@ impl Talk {
 
     fn push(&mut self, what: &str, at: Moment, row: MessageRow<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
         let id = self.id(what, at);
+        self.yield_record(Kind::Message, &id, out);
         let at = Position { id: &id, moment: at.time, line: at.line, is_copy: self.is_fork };
         self.thread.message(&at, row, out).map(drop)
     }
@@ -150,6 +164,7 @@ impl Talk {
         if self.thread.has(Kind::Message, &id) {
             return Ok(());
         }
+        self.yield_record(Kind::Message, &id, out);
         self.thread.begin_turn();
         let attachments = i64::try_from(attachments).unwrap_or(0);
         let at = Position { id: &id, moment: at.time, line: at.line, is_copy: self.is_fork };
@@ -235,6 +250,7 @@ impl Talk {
         if is_known || tokens.iter().flatten().all(|count| *count == 0) {
             return Ok(());
         }
+        self.yield_record(Kind::Response, &id, out);
         let began = self.asked.take().or(self.step.began.time);
         let message_id = (!self.step.is_empty()).then(|| self.id("reply", self.step.began));
         let seq = if message_id.is_some() { self.thread.seq } else { self.thread.last_seq() };
@@ -277,6 +293,7 @@ impl Talk {
         for (name, at, call) in step.calls {
             let at = Position { id: "", moment: at.time, line: at.line, is_copy: self.is_fork };
             let (message_id, response_id) = (Some(message_id.clone()), response.map(str::to_owned));
+            self.yield_record(Kind::ToolCall, &call.id, out);
             let call = tools::with_arguments(Call { message_id, response_id, ..call });
             self.thread.open_named_call(&at, Some(&name), call, out)?;
         }

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use md5::{Digest, Md5};
 
-use super::Place;
 use super::record::{Folders, Line, Message, Meta, Payload, State};
 use super::talk::{Moment, Talk};
+use super::{AGENT, Place};
 use crate::extract::jsonl::RecordReader;
-use crate::extract::{Facts, Reject, Sink};
+use crate::extract::{Facts, Kind, Reject, Sink, key};
 use crate::source::{Source, name_of, repair};
 use crate::tables::SessionKind;
 
@@ -83,7 +83,15 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         talk.finish(wire.out)?;
     }
     wire.out.turn_to("");
+    if let Some(agent) = agent {
+        wire.out.claim(log_key(agent), false);
+    }
     wire.talk.finish(wire.out)
+}
+
+/// Returns the key of the fact that a subagent has a log. A fork may lack the log, and repeats it all the same.
+fn log_key(agent: &str) -> u64 {
+    key(AGENT, Kind::Presence, &format!("log:{agent}"))
 }
 
 fn name_in(folder: &Path) -> Option<&str> {
@@ -125,7 +133,7 @@ struct Wire<'o, 's> {
     out: &'o mut Sink<'s>,
     facts: Facts,
     talk: Talk,
-    /// Subagents without a log of their own, by the call that started each.
+    /// Subagents that the log repeats, by their sessions.
     subagents: BTreeMap<String, Talk>,
 }
 
@@ -155,15 +163,13 @@ impl<'s> RecordReader<'s> for Wire<'_, 's> {
 }
 
 impl Wire<'_, '_> {
-    /// Takes what a subagent did. One that has a name has a log of its own, with the same.
+    /// Takes what a subagent did. One that has a name has a log of its own, which supersedes this. Others are named by
+    /// the call that started them.
     fn take_subagent(&mut self, payload: &Payload<'_>, at: Moment) -> Result<(), Reject> {
         let Some(call) = payload.parent_call.get() else { return Ok(()) };
-        if let Some(agent) = payload.agent.get() {
-            let child = format!("{}/{agent}", self.facts.session_id);
-            self.talk.link(call, &child);
-            return Ok(());
-        }
-        let facts = subagent(&self.facts, call, payload.agent_kind.get());
+        let agent = payload.agent.get();
+        let name = agent.unwrap_or(call);
+        let facts = subagent(&self.facts, name, payload.agent_kind.get());
         self.talk.link(call, &facts.session_id);
         let json = payload.event.json().unwrap_or("{}");
         let message: Message<'_> = serde_json::from_str(json).unwrap_or_default();
@@ -172,8 +178,8 @@ impl Wire<'_, '_> {
             return Ok(());
         }
         let id = facts.session_id.clone();
-        let talk =
-            self.subagents.entry(id.clone()).or_insert_with(|| Talk::new(facts, Some(call.to_owned()), None, false));
+        let new = || Talk::new(facts, Some(name.to_owned()), None, false).yielding_to(agent.map(log_key));
+        let talk = self.subagents.entry(id.clone()).or_insert_with(new);
         self.out.turn_to(&id);
         talk.take(kind, payload, at, self.out)?;
         self.out.turn_to("");

@@ -36,6 +36,7 @@ static ABOUT: About = About {
     versions: "2025-07 to 2026",
     rests_on: RestsOn::Source,
     records: Records { tokens: Grain::Session, cost: Grain::Absent, durations: Grain::Absent, ..Records::EXACT },
+    parser_version: 2,
     sectioned: &[STORE],
     has_totals: true,
     ..About::NEW

@@ -201,9 +201,13 @@ impl<'v> Reader<'_, '_, 'v> {
             named.chain(placed.map(|(place, usage)| (format!("request {place}"), usage))).collect();
         let total = document.at("/cumulative_token_usage");
         let has_cache = |usage: &Value| CACHE.iter().any(|key| usage.count_at(key).is_some_and(|count| count > 0));
-        // Other providers do not say how much of the input a cache held.
-        let is_split =
-            provider == Some("anthropic") || requests.iter().map(|(_, usage)| *usage).chain(total).any(has_cache);
+        // Other providers do not say how much of the input a cache held. Zed itself serves models of several.
+        let is_anthropic = match provider {
+            Some("zed.dev") => self.model.is_some_and(|model| model.starts_with("claude")),
+            provider => provider == Some("anthropic"),
+        };
+        let is_split = is_anthropic || requests.iter().map(|(_, usage)| *usage).chain(total).any(has_cache);
+        let effort = document.text_at("/thinking_effort").filter(|_| document.is_true_at("/thinking_enabled"));
         let mut sum = [0_i64; 4];
         for (id, usage) in &requests {
             let tokens = tokens_of(usage);
@@ -215,7 +219,7 @@ impl<'v> Reader<'_, '_, 'v> {
             }
             let id = qualified(self.thread.id(), id).into_owned();
             let row = UsageRow { grain: UsageGrain::Turn, is_partial: true, ..row(&id, tokens, is_split) };
-            self.bill(UsageRow { provider, message_id: Some(id.as_str()), ..row })?;
+            self.bill(UsageRow { provider, reasoning_effort: effort, message_id: Some(id.as_str()), ..row })?;
         }
         let total = total.map(tokens_of).unwrap_or_default();
         if total.iter().zip(sum).any(|(total, sum)| *total > sum) {
@@ -223,7 +227,7 @@ impl<'v> Reader<'_, '_, 'v> {
                 .map(|at: usize| total.get(at).copied().unwrap_or(0).max(sum.get(at).copied().unwrap_or(0)));
             let id = total_id(self.thread.id());
             let row = UsageRow { grain: UsageGrain::Session, timestamp: updated, ..row(&id, larger, is_split) };
-            self.bill(UsageRow { provider, ..row })?;
+            self.bill(UsageRow { provider, reasoning_effort: effort, ..row })?;
         }
         Ok(())
     }
