@@ -49,7 +49,7 @@ class Session:
             self.summary = {}
         created = self.summary.get("created_at")
         self.created = datetime.datetime.fromisoformat(created.replace("Z", "+00:00")).timestamp() * 1000 if created else 0
-        self.turns, self.children, self.messages, self.calls, self.has_log = {}, [], {}, {}, False
+        self.turns, self.children, self.messages, self.calls, self.has_log = {}, {}, {}, {}, False
         self.read_log(os.path.join(folder, "updates.jsonl"))
         if not self.has_log:
             self.read_history(os.path.join(folder, "chat_history.jsonl"))
@@ -84,7 +84,8 @@ class Session:
                     numbers = {model: [count(one.get(name)) for name in COUNTS] for model, one in models.items()}
                     self.turns[update["prompt_id"]] = (moment, numbers)
             elif kind == "subagent_spawned":
-                self.children.append((update.get("parent_prompt_id"), update.get("child_session_id")))
+                spawned = update.get("parent_prompt_id"), update.get("child_session_id")
+                self.children.setdefault(spawned, moment)
 
     def read_history(self, path):
         pending = []
@@ -122,9 +123,9 @@ def total(home):
                 continue
             seen.add(prompt)
             numbers = {model: list(counts) for model, counts in numbers.items()}
-            for _, child in {one for one in session.children if one[0] == prompt and one[1] in by_name}:
+            for (_, child), began in [one for one in session.children.items() if one[0][0] == prompt and one[0][1] in by_name]:
                 for ended, of_child in by_name[child].turns.values():
-                    for model, counts in of_child.items() if ended <= moment else ():
+                    for model, counts in of_child.items() if began <= ended <= moment else ():
                         if model in numbers:
                             numbers[model] = [max(0, a - b) for a, b in zip(numbers[model], counts)]
             for model, (given, output, read, write) in numbers.items():
