@@ -136,6 +136,8 @@ def of_store(folder, session, found, usage):
         return
     model = model_of(load(os.path.join(folder, "meta.json")))
     usage.update(((session, action), (model, numbers)) for action, numbers in answers.items())
+    runtime = load(os.path.join(generation, str(table(manifest.get("runtime_state")).get("path"))))
+    found["efforts"] += [table(runtime.get("session_metadata")).get("reasoning_effort")] * len(answers)
     told = table(table(snapshot.get("session")).get("tokenUsage"))
     if told:
         cached = min(count(told.get("cachedInputTokens")), count(told.get("inputTokens")))
@@ -147,7 +149,7 @@ def of_store(folder, session, found, usage):
 
 def total(home):
     root = os.path.join(home, ".vibe/logs/session")
-    found, usage, stores = {"messages": {}, "calls": {}}, {}, set()
+    found, usage, stores = {"messages": {}, "calls": {}, "efforts": []}, {}, set()
     for path in sorted(glob.glob(os.path.join(glob.escape(root), "unified/*/CURRENT"))):
         session = load(path).get("session_id")
         if session:
@@ -185,7 +187,8 @@ def total(home):
     for model, (given, cached, output) in usage.values():
         models[model].update(dict(zip(ORDER, (1, given, cached, 0, 0, output))))
     by_model = {model: {name: models[model][name] for name in ORDER} for model in sorted(models)}
-    return by_model | rows.counted(found["messages"].values(), (status for status, _ in found["calls"].values()))
+    return by_model | rows.counted(found["messages"].values(), (status for status, _ in found["calls"].values())) \
+        | rows.tally("usage.reasoning_effort", found["efforts"])
 
 
 if __name__ == "__main__":
