@@ -39,7 +39,7 @@ def ended(result, tool):
     if code is None:
         found = re.search(r"^Exit code (-?\d+)\s*\Z", content, re.M)
         code = int(found[1]) if found else None
-    if "User denied permission" in content:
+    if result.get("is_error") and "User denied permission" in content:
         return "rejected"
     return "error" if result.get("is_error") or tool == "bash" and code else "ok"
 

@@ -146,8 +146,9 @@ def read_database(path, sessions, usage):
                 sums = numbers(row)
             rest = [max(0, total - sum(numbers(entry)[place] for entry in ledger[name])) for place, total in enumerate(sums)]
             first = session.messages[0] if session.messages else None
-            twin = (first[0], tuple(sums)) if first and not ledger[name] else None
-            if any(rest) and not (twin in imported and session.is_copied(first[2])):
+            twin = (first[0], tuple(sums)) if first else None
+            is_import = not ledger[name] and twin in imported and session.is_copied(first[2])
+            if any(rest) and not is_import:
                 usage.append((model, rest))
             imported.add(twin)
 

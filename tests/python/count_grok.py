@@ -49,13 +49,17 @@ class Session:
             self.summary = {}
         created = self.summary.get("created_at")
         self.created = datetime.datetime.fromisoformat(created.replace("Z", "+00:00")).timestamp() * 1000 if created else 0
-        self.turns, self.children, self.messages, self.calls, self.has_log = {}, [], {}, {}, False
+        self.turns, self.children, self.messages, self.calls, self.has_log = {}, {}, {}, {}, False
+        self.efforts = {}
+        for _, record in records_of(os.path.join(folder, "chat_history.jsonl")):
+            if record.get("type") == "assistant" and record.get("reasoning_effort"):
+                self.efforts[record.get("content")] = record["reasoning_effort"]
         self.read_log(os.path.join(folder, "updates.jsonl"))
         if not self.has_log:
             self.read_history(os.path.join(folder, "chat_history.jsonl"))
 
     def read_log(self, path):
-        said, prompt = None, None
+        said, prompt, text, effort = None, None, "", None
         for number, record in records_of(path):
             self.has_log = True
             params = table(record.get("params"))
@@ -66,9 +70,13 @@ class Session:
                 speaker = ("prompt" if kind.startswith("user") else "reply", meta.get("promptId"))
                 if said != speaker:
                     self.messages[meta.get("promptId") or self.name, len(self.messages)] = speaker[0]
+                    effort, text = self.efforts.get(text, effort), ""
+                effort = None if speaker[0] == "prompt" else effort
+                if kind == "agent_message_chunk":
+                    text += table(update.get("content")).get("text") or ""
                 said, prompt = speaker, meta.get("promptId")
                 continue
-            said = None
+            said, effort, text = None, self.efforts.get(text, effort), ""
             if kind == "tool_call":
                 self.calls.setdefault((prompt, call), "pending")
             elif kind == "tool_call_update" and (prompt, call) in self.calls and update.get("status") in ("completed", "failed"):
@@ -82,9 +90,10 @@ class Session:
                 if isinstance(usage, dict) and update.get("prompt_id"):
                     models = usage.get("modelUsage") or {self.summary.get("current_model_id"): usage}
                     numbers = {model: [count(one.get(name)) for name in COUNTS] for model, one in models.items()}
-                    self.turns[update["prompt_id"]] = (moment, numbers)
+                    self.turns[update["prompt_id"]] = (moment, numbers, effort or self.summary.get("reasoning_effort"))
             elif kind == "subagent_spawned":
-                self.children.append((update.get("parent_prompt_id"), update.get("child_session_id")))
+                spawned = update.get("parent_prompt_id"), update.get("child_session_id")
+                self.children.setdefault(spawned, moment)
 
     def read_history(self, path):
         pending = []
@@ -115,20 +124,21 @@ def total(home):
     folders = sorted(glob.glob(os.path.join(glob.escape(home), ".grok/sessions/*/*/")))
     sessions = [Session(folder.rstrip("/")) for folder in folders if os.path.isfile(os.path.join(folder, "summary.json"))]
     by_name = {session.name: session for session in sessions}
-    models, kinds, calls, seen = collections.defaultdict(collections.Counter), {}, {}, set()
+    models, kinds, calls, seen, efforts = collections.defaultdict(collections.Counter), {}, {}, set(), []
     for session in sorted(sessions, key=lambda one: one.created):
-        for prompt, (moment, numbers) in session.turns.items():
+        for prompt, (moment, numbers, effort) in session.turns.items():
             if prompt in seen:
                 continue
             seen.add(prompt)
             numbers = {model: list(counts) for model, counts in numbers.items()}
-            for _, child in {one for one in session.children if one[0] == prompt and one[1] in by_name}:
-                for ended, of_child in by_name[child].turns.values():
-                    for model, counts in of_child.items() if ended <= moment else ():
+            for (_, child), began in [one for one in session.children.items() if one[0][0] == prompt and one[0][1] in by_name]:
+                for ended, of_child, _ in by_name[child].turns.values():
+                    for model, counts in of_child.items() if began <= ended <= moment else ():
                         if model in numbers:
                             numbers[model] = [max(0, a - b) for a, b in zip(numbers[model], counts)]
             for model, (given, output, read, write) in numbers.items():
                 if given or output or read or write:
+                    efforts.append(effort)
                     models[model or "null"].update({
                         "responses": 1, "input_tokens": max(0, given - read - write), "cache_read_tokens": read,
                         "cache_write_5m_tokens": write, "output_tokens": output})
@@ -138,7 +148,7 @@ def total(home):
             calls.setdefault(name, how)
     order = ["responses", "input_tokens", "cache_read_tokens", "cache_write_5m_tokens", "cache_write_1h_tokens", "output_tokens"]
     return {model: {name: models[model][name] for name in order} for model in sorted(models)} \
-        | rows.counted(kinds.values(), calls.values())
+        | rows.counted(kinds.values(), calls.values()) | rows.tally("usage.reasoning_effort", efforts)
 
 
 if __name__ == "__main__":

@@ -44,7 +44,10 @@ def ended(text):
     except ValueError:
         told = {}
     told = told if isinstance(told, dict) else {}
-    if "BLOCKED" in text and REFUSED.search(text):
+    places = [text] + ([told.get("output")] if told.get("exit_code") != 0 else [])
+    blocks = [it for it in places if isinstance(it, str) and it.startswith("BLOCKED")]
+    blocks += [it for it in [told.get("error")] if isinstance(it, str) and "BLOCKED" in it]
+    if any(REFUSED.search(it) for it in blocks):
         return "rejected"
     failed = told.get("error") or told.get("success") is False or told.get("exit_code")
     return "error" if failed or text.startswith("BLOCKED") or re.match(r"Tool '.*does not exist", text) else "ok"
@@ -52,17 +55,22 @@ def ended(text):
 
 def speak(session, said, found, copied=()):
     """Messages and calls of a session, each (row, role, text, calls, call id, state)."""
-    archived, opened, copied = set(), {}, set(copied)
+    archived, opened, copied, before, may_be_copy = set(), {}, set(copied), "live", False
     for number, (row, role, text, made, call, state) in enumerate(said):
         text = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
         same = role, text, made if isinstance(made, str) else json.dumps(made), call
         if same in copied:
             continue
         copied = set()
+        # What a compaction kept follows its summary, up to the next new message of the person.
+        is_summary = (text or "").lstrip().startswith("[CONTEXT ")
+        may_be_copy = may_be_copy or is_summary or before == "archived" != state
+        before = state
+        if may_be_copy and same in archived:
+            continue
+        may_be_copy = may_be_copy and (role != "user" or is_summary)
         if state == "archived":
             archived.add(same)
-        elif same in archived:
-            continue
         key = session, row if row is not None else number
         if role == "user":
             start = (text or "").lstrip()

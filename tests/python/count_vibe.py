@@ -136,6 +136,8 @@ def of_store(folder, session, found, usage):
         return
     model = model_of(load(os.path.join(folder, "meta.json")))
     usage.update(((session, action), (model, numbers)) for action, numbers in answers.items())
+    runtime = load(os.path.join(generation, str(table(manifest.get("runtime_state")).get("path"))))
+    found["efforts"] += [table(runtime.get("session_metadata")).get("reasoning_effort")] * len(answers)
     told = table(table(snapshot.get("session")).get("tokenUsage"))
     if told:
         cached = min(count(told.get("cachedInputTokens")), count(told.get("inputTokens")))
@@ -147,7 +149,7 @@ def of_store(folder, session, found, usage):
 
 def total(home):
     root = os.path.join(home, ".vibe/logs/session")
-    found, usage, stores = {"messages": {}, "calls": {}}, {}, set()
+    found, usage, stores = {"messages": {}, "calls": {}, "efforts": []}, {}, set()
     for path in sorted(glob.glob(os.path.join(glob.escape(root), "unified/*/CURRENT"))):
         session = load(path).get("session_id")
         if session:
@@ -166,6 +168,8 @@ def total(home):
         torn = re.search(r'"session_id":"([^"]*)".*"messages":\[(\{.*?\}),\{', text)
         messages = items(document.get("messages")) if document else [json.loads(torn[2])]
         sessions.append((document.get("metadata") or {"session_id": torn[1]}, messages, path))
+    heads = {meta.get("session_id"): [messages[0]["message_id"]] for meta, messages, _ in sessions
+             if messages and messages[0].get("message_id")}
     for meta, messages, name in sorted(sessions, key=lambda it: str(it[0].get("start_time"))):
         session = meta.get("session_id") or name
         if session in stores:
@@ -173,7 +177,9 @@ def total(home):
         of_lines(session, meta, messages, found)
         numbers = spent(meta)
         before = metas.get(meta.get("parent_session_id"))
-        if before and messages[0].get("injected") is True and all(own >= its for own, its in zip(numbers, spent(before))):
+        # A fork repeats its parent's messages, and its counters begin at 0.
+        is_fork = bool(messages) and messages[0].get("message_id") in heads.get(meta.get("parent_session_id"), ())
+        if before and not is_fork and messages[0].get("injected") is True and all(own >= its for own, its in zip(numbers, spent(before))):
             numbers = [own - its for own, its in zip(numbers, spent(before))]
         if any(spent(meta)):
             usage[session, "total"] = model_of(meta), [numbers[0], 0, numbers[1]]
@@ -181,7 +187,8 @@ def total(home):
     for model, (given, cached, output) in usage.values():
         models[model].update(dict(zip(ORDER, (1, given, cached, 0, 0, output))))
     by_model = {model: {name: models[model][name] for name in ORDER} for model in sorted(models)}
-    return by_model | rows.counted(found["messages"].values(), (status for status, _ in found["calls"].values()))
+    return by_model | rows.counted(found["messages"].values(), (status for status, _ in found["calls"].values())) \
+        | rows.tally("usage.reasoning_effort", found["efforts"])
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ static ABOUT: About = About {
     versions: "2025 to 2026-11, by its source",
     rests_on: RestsOn::Source,
     records: Records { tokens: Grain::Absent, cost: Grain::Session, durations: Grain::Absent, ..Records::EXACT },
+    parser_version: 2,
     sectioned: &[DATABASE],
     ..About::NEW
 };

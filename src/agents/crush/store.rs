@@ -26,7 +26,8 @@ const MOST_MODELS: usize = 100;
 const TITLE: &str = "title-";
 
 const SESSION_COLUMNS: [&str; 6] = ["id", "created_at", "updated_at", "title", "parent_session_id", "cost"];
-const MESSAGE_COLUMNS: [&str; 7] = ["id", "role", "parts", "model", "provider", "created_at", "is_summary_message"];
+const MESSAGE_COLUMNS: [&str; 8] =
+    ["id", "role", "parts", "model", "provider", "created_at", "is_summary_message", "finished_at"];
 
 /// A session as the database lists it.
 #[derive(Default)]
@@ -175,12 +176,19 @@ impl<'v, 'o, 's> Session<'v, 'o, 's> {
         if let Some(model) = model.as_ref().filter(|_| said.role == "assistant" && self.models.len() < MOST_MODELS) {
             *self.models.entry((provider, model.clone())).or_default() += 1;
         }
-        self.take_message(&said, model.as_deref(), &at)?;
+        let duration = moment(row, 7).zip(at.moment).map(|(end, start)| (end - start) / 1000).filter(|ms| *ms >= 0);
+        self.take_message(&said, model.as_deref(), duration, &at)?;
         self.take_calls(&said, &at)?;
         self.take_end(&said, &at)
     }
 
-    fn take_message(&mut self, said: &Said<'_>, model: Option<&str>, at: &Position<'_>) -> Result<(), Reject> {
+    fn take_message(
+        &mut self,
+        said: &Said<'_>,
+        model: Option<&str>,
+        duration: Option<i64>,
+        at: &Position<'_>,
+    ) -> Result<(), Reject> {
         let texts = join(said.of("text").filter_map(|data| data.text.get()).map(Into::into));
         let thinking = join(said.of("reasoning").filter_map(|data| data.thinking.get()).map(Into::into));
         let command = said.of("shell_command").find_map(|data| data.command.get());
@@ -199,7 +207,8 @@ impl<'v, 'o, 's> Session<'v, 'o, 's> {
         let row = MessageRow {
             text: texts.as_deref().or(command).filter(|_| kind != MessageKind::ToolResult),
             thinking: thinking.as_deref(),
-            model: model.filter(|_| role == Role::Assistant),
+            model: model.filter(|_| matches!(kind, MessageKind::Reply | MessageKind::Compaction)),
+            duration_ms: duration.filter(|_| kind == MessageKind::Compaction),
             stop_reason: said.of("finish").find_map(|data| data.reason.get()),
             is_error: said.of("tool_result").any(|data| data.is_error.0),
             attachments: i64::try_from(attachments).unwrap_or(0),
@@ -253,7 +262,7 @@ impl<'v, 'o, 's> Session<'v, 'o, 's> {
         if !self.thread.is_new(Kind::ToolCall, &call.id) {
             return Ok(());
         }
-        let call = self.thread.number_call(at, call);
+        let call = Call { started_at: at.moment, ..self.thread.number_call(at, call) };
         let exit_code = data.exit_code.0;
         let status = if exit_code.is_some_and(|code| code != 0) { Status::Error } else { Status::Ok };
         let output = data.output.get().map(Into::into);

@@ -44,7 +44,7 @@ pub(super) fn outcome<'t>(call: &Call, result: &'t Data<'_>, ended_at: Option<i6
         result.metadata.get().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
     let is_shell = call.category == Category::Shell;
     let exit_code = metadata.exit_code.0.or_else(|| content.and_then(exit_code)).filter(|_| is_shell);
-    let status = if content.is_some_and(|content| content.contains(REFUSED)) {
+    let status = if result.is_error.0 && content.is_some_and(|content| content.contains(REFUSED)) {
         Status::Rejected
     } else if result.is_error.0 || exit_code.is_some_and(|code| code != 0) {
         Status::Error

@@ -38,6 +38,8 @@ pub(super) struct Conversation<'o, 's> {
     was_put_aside: bool,
     last_message: i64,
     has_copies: bool,
+    /// When each turn began, and its number. Microseconds since 1970.
+    turns: Vec<(i64, i64)>,
 }
 
 impl<'o, 's> Conversation<'o, 's> {
@@ -51,12 +53,18 @@ impl<'o, 's> Conversation<'o, 's> {
             was_put_aside: false,
             last_message: 0,
             has_copies: false,
+            turns: Vec::new(),
         }
     }
 
     /// True if the session begins with messages that are older than it.
     pub(super) fn is_copy(&self) -> bool {
         self.has_copies
+    }
+
+    /// Returns the turn that a moment is in.
+    pub(super) fn turn_at(&self, moment: i64) -> Option<i64> {
+        self.turns.iter().rev().find(|(began, _)| *began <= moment).map(|(_, turn)| *turn)
     }
 
     /// Adds a message, and the billed response that a reply is of.
@@ -77,6 +85,7 @@ impl<'o, 's> Conversation<'o, 's> {
         let (role, kind) = kind_of(said, &content, was_put_aside);
         if kind == MessageKind::Prompt {
             self.thread.begin_turn();
+            self.turns.extend(said.moment.zip(self.thread.turn));
         }
         let mut billing = billing.filter(|entry| kind == MessageKind::Reply && !entry.counts.is_zero());
         if let Some(entry) = &mut billing {

@@ -27,6 +27,7 @@ static ABOUT: About = About {
     records: Records { durations: Grain::Absent, ..Records::EXACT },
     marks: &[("/working_dir", None)],
     streams: &[TRANSCRIPT],
+    parser_version: 2,
     sectioned: &[DATABASE],
     began: &["created"],
     ..About::NEW

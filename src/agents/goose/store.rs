@@ -290,12 +290,20 @@ fn bill_rest(
     let seq = conversation.thread.last_seq();
     let provider = known.provider.as_deref();
     for entry in entries.iter().filter(|entry| !entry.is_billed && !entry.counts.is_zero()) {
-        conversation.bill(&Position::new("", entry.moment), entry.row(provider), seq)?;
+        let turn = entry.moment.filter(|_| !entry.is_rest).and_then(|moment| conversation.turn_at(moment));
+        conversation.bill(&Position::new("", entry.moment), UsageRow { turn, ..entry.row(provider) }, seq)?;
     }
     let session = &known.facts.session_id;
     let agent = conversation.out.agent();
     let is_summed = known.sums != Counts::default();
     let rest = if is_summed || !entries.is_empty() { known.sums.without(entries) } else { known.last };
+    // An imported session has no ledger, and the sums of the session that was exported.
+    let sums = first_message.filter(|_| is_summed || entries.is_empty());
+    let sums = sums.map(|first| key(agent, Kind::Presence, &format!("sums:{first}:{:?}", known.sums)));
+    let is_import = conversation.is_copy() && entries.is_empty();
+    if let Some(sums) = sums.filter(|_| !is_import) {
+        conversation.out.claim(sums, false);
+    }
     let settled = key(agent, Kind::Presence, &format!("settled:{session}"));
     if rest.is_zero() {
         conversation.out.claim(settled, false);
@@ -312,15 +320,8 @@ fn bill_rest(
     };
     conversation.bill(&Position::new("", known.updated), row, seq)?;
     conversation.out.yields_to(Kind::Response, &id, settled, None);
-    // An imported session has the sums of the session that was exported.
-    if let Some(first) = first_message.filter(|_| entries.is_empty()) {
-        let sums = format!("sums:{first}:{:?}", known.sums);
-        let sums = key(agent, Kind::Presence, &sums);
-        if conversation.is_copy() {
-            conversation.out.yields_to(Kind::Response, &id, sums, None);
-        } else {
-            conversation.out.claim(sums, false);
-        }
+    if let Some(sums) = sums.filter(|_| is_import) {
+        conversation.out.yields_to(Kind::Response, &id, sums, None);
     }
     Ok(())
 }

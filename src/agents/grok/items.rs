@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use super::record::{Item, ToolUse};
 use crate::agents::kit::texts::{join, string_of};
 use crate::source::{Lines, repair};
@@ -23,7 +25,16 @@ pub(super) struct Known {
 #[derive(Default)]
 pub(super) struct Items {
     calls: HashMap<String, Known>,
+    /// Writers of replies, by the hashes of the texts.
+    writers: HashMap<u64, Writer>,
     bytes: usize,
+}
+
+/// The model that wrote a reply, and its reasoning effort.
+#[derive(Default)]
+pub(super) struct Writer {
+    pub(super) model: Option<String>,
+    pub(super) effort: Option<String>,
 }
 
 impl Items {
@@ -39,6 +50,11 @@ impl Items {
         items
     }
 
+    /// Returns the writer of a reply.
+    pub(super) fn writer(&self, reply: &str) -> Option<&Writer> {
+        self.writers.get(&xxh3_64(reply.trim().as_bytes()))
+    }
+
     pub(super) fn remove(&mut self, call: &str) -> Known {
         self.calls.remove(call).unwrap_or_default()
     }
@@ -48,6 +64,13 @@ impl Items {
             let (name, arguments) = (name_of(used).map(str::to_owned), arguments_of(used).map(Cow::into_owned));
             let Some(known) = self.known(used.id.get(), arguments.as_deref()) else { continue };
             (known.name, known.arguments) = (name, arguments);
+        }
+        if let Some(text) = text_of(item).filter(|_| item.kind.is("assistant")) {
+            let writer = Writer { model: item.model.owned(), effort: item.effort.owned() };
+            self.bytes += size_of::<Writer>();
+            if self.bytes <= MOST_BYTES && (writer.model.is_some() || writer.effort.is_some()) {
+                self.writers.insert(xxh3_64(text.trim().as_bytes()), writer);
+            }
         }
         if matches!(item.kind.get(), Some("tool_result" | "tool")) {
             let output = text_of(item).map(Cow::into_owned);

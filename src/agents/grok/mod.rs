@@ -28,7 +28,7 @@ static ABOUT: About = About {
     versions: "up to 2026-08, by its source",
     rests_on: RestsOn::Source,
     records: Records::EXACT,
-    parser_version: 2,
+    parser_version: 3,
     marks: &[("/params/update/sessionUpdate", None)],
     streams: &[UPDATES, CHAT],
     began: &["timestamp"],
@@ -82,11 +82,13 @@ impl Agent for Grok {
         let files = [SUMMARY, HISTORY].map(|name| path.with_file_name(name));
         let started = folders(&path.with_file_name("subagents"), &mut Found::default());
         let started = started.iter().filter_map(|child| child.file_name()?.to_str());
-        files.into_iter().filter(|file| file != path).chain(started.filter_map(|child| log_of(path, child))).collect()
+        let logs = started.filter_map(|child| log_of(path, child));
+        let of_children = logs.flat_map(|log| [log.with_file_name(SUMMARY), log]);
+        files.into_iter().filter(|file| file != path).chain(of_children).collect()
     }
 
     fn extract(&self, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
-        let bytes = source.sidecar(&source.path.with_file_name(SUMMARY)).unwrap_or_default();
+        let bytes = index_of(source, source.path);
         let text = repair(&bytes);
         let summary: Summary<'_> = serde_json::from_str(&text).unwrap_or_default();
         if source.kind == CHAT { chat::extract(source, &summary, out) } else { updates::extract(source, &summary, out) }
@@ -96,6 +98,11 @@ impl Agent for Grok {
 /// The session of a file: the folder that it lies in.
 fn session_of(path: &Path) -> &str {
     path.parent().and_then(|folder| folder.file_name()?.to_str()).unwrap_or_default()
+}
+
+/// The bytes of the index that lies next to a log.
+fn index_of(source: &Source<'_>, log: &Path) -> Vec<u8> {
+    source.sidecar(&log.with_file_name(SUMMARY)).unwrap_or_default()
 }
 
 /// The log of another session: in a folder next to the session's, as a rule, or in another project's.

@@ -18,6 +18,7 @@ record! {
         commit: Text<'a> = "head_commit",
         branch: Text<'a> = "head_branch",
         agent_name: Text<'a> = "agent_name",
+        effort: Text<'a> = "reasoning_effort",
     }
 
     /// A session's folder.
@@ -94,6 +95,7 @@ record! {
         summary: Blocks<Content<'a>> = "summary",
         calls: List<Object<ToolUse<'a>>> = "tool_calls",
         model: Text<'a> = "model_id",
+        effort: Text<'a> = "reasoning_effort",
         call: Text<'a> = "tool_call_id",
     }
 

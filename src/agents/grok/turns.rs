@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::record::{Line, Update, Usage};
+use super::record::{Line, Summary, Update, Usage};
 use crate::agents::kit::thread::{Position, Thread};
 use crate::extract::{Reject, Sink};
 use crate::source::{Source, repair};
@@ -76,6 +76,8 @@ struct Turn {
     /// Microseconds since 1970.
     moment: Option<i64>,
     models: BTreeMap<String, Counts>,
+    stop_reason: Option<String>,
+    effort: Option<String>,
     is_incomplete: bool,
     number: Option<i64>,
     seq: i64,
@@ -87,17 +89,25 @@ struct Turn {
 #[derive(Default)]
 pub(super) struct Turns {
     turns: BTreeMap<String, Turn>,
-    /// Subagents by the prompt during which they were started.
-    children: BTreeMap<String, Vec<String>>,
+    /// Subagents by the prompt during which they were started, each with the moment. Microseconds since 1970.
+    children: BTreeMap<String, Vec<(String, Option<i64>)>>,
 }
 
 impl Turns {
-    /// Takes the end of a turn.
-    pub(super) fn end(&mut self, update: &Update<'_>, model: Option<&str>, at: &Position<'_>, thread: &Thread) {
+    /// Takes the end of a turn. The model and its effort apply where the turn names none.
+    pub(super) fn end(
+        &mut self,
+        update: &Update<'_>,
+        [model, effort]: [Option<&str>; 2],
+        at: &Position<'_>,
+        thread: &Thread,
+    ) {
         let Some((prompt, usage)) = update.prompt.get().zip(update.usage.0.as_ref()) else { return };
         let turn = Turn {
             moment: at.moment,
             models: by_model(usage, model),
+            stop_reason: update.stop_reason.owned(),
+            effort: effort.map(str::to_owned),
             is_incomplete: usage.is_incomplete.0,
             number: thread.turn,
             seq: thread.last_seq(),
@@ -107,21 +117,24 @@ impl Turns {
         self.turns.insert(prompt.to_owned(), turn);
     }
 
-    /// Notes a subagent that was started during a turn.
-    pub(super) fn start(&mut self, prompt: &str, child: &str) {
+    /// Notes a subagent that was started, or resumed, during a turn.
+    pub(super) fn start(&mut self, prompt: &str, child: &str, moment: Option<i64>) {
         let children = self.children.entry(prompt.to_owned()).or_default();
-        if !children.iter().any(|known| known == child) {
-            children.push(child.to_owned());
+        if !children.iter().any(|(known, _)| known == child) {
+            children.push((child.to_owned(), moment));
         }
     }
 
-    /// Adds the rows. A subagent that ended during a turn is counted in that turn too.
+    /// Adds the rows. A turn of a subagent that ran during a turn is counted in that turn too. Earlier ones are of
+    /// another turn, or were copied.
     pub(super) fn bill(mut self, source: &Source<'_>, thread: &mut Thread, out: &mut Sink<'_>) -> Result<(), Reject> {
         for (prompt, children) in &self.children {
             let Some(turn) = self.turns.get_mut(prompt) else { continue };
-            for log in children.iter().filter_map(|child| super::log_of(source.path, child)) {
+            for (child, started) in children {
+                let Some(log) = super::log_of(source.path, child) else { continue };
                 for of_child in Self::of_log(source, &log).turns.into_values() {
-                    if of_child.moment.is_some() && of_child.moment <= turn.moment {
+                    let ended = of_child.moment;
+                    if ended.is_some() && ended >= *started && ended <= turn.moment {
                         turn.subtract(&of_child);
                     }
                 }
@@ -137,6 +150,8 @@ impl Turns {
                     model: Some(model).filter(|model| !model.is_empty()).map(String::as_str),
                     provider: model.starts_with("grok").then_some("xai"),
                     grain: UsageGrain::Turn,
+                    stop_reason: turn.stop_reason.as_deref(),
+                    reasoning_effort: turn.effort.as_deref(),
                     is_partial: turn.is_incomplete,
                     ..counts.row()
                 };
@@ -151,6 +166,9 @@ impl Turns {
     fn of_log(source: &Source<'_>, log: &Path) -> Self {
         let mut turns = Self::default();
         let Some(mut lines) = source.beside(log).and_then(|mut log| log.lines().ok()) else { return turns };
+        let bytes = super::index_of(source, log);
+        let text = repair(&bytes);
+        let summary: Summary<'_> = serde_json::from_str(&text).unwrap_or_default();
         let thread = Thread::default();
         while let Some(line) = lines.next_line() {
             let text = repair(line.bytes);
@@ -158,7 +176,7 @@ impl Turns {
             let Some(params) = line.params.0 else { continue };
             let Some(update) = params.update.0.filter(|update| update.kind.is("turn_completed")) else { continue };
             let moment = params.meta.0.and_then(|meta| meta.moment.0).or(line.timestamp.0);
-            turns.end(&update, None, &Position::new("", moment), &thread);
+            turns.end(&update, [summary.model.get(), None], &Position::new("", moment), &thread);
         }
         turns
     }

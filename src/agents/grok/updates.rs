@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::items::{Items, Known};
+use super::items::{Items, Known, Writer};
 use super::record::{Content, Line, Meta, Summary, Update, Wrapped};
 use super::turns::Turns;
 use super::{HISTORY, facts_of, log_key, tools};
@@ -44,6 +44,8 @@ pub(super) fn extract(source: &mut Source<'_>, summary: &Summary<'_>, out: &mut 
         outputs: HashMap::new(),
         created: summary.created.0,
         model: summary.model.owned(),
+        effort: summary.effort.owned(),
+        turn_effort: None,
         thread: Thread::new(facts),
         said: Said::default(),
         turns: Turns::default(),
@@ -77,6 +79,9 @@ struct Log<'o, 's> {
     /// Microseconds since 1970.
     created: Option<i64>,
     model: Option<String>,
+    /// The session's reasoning effort, and that of the turn's last reply.
+    effort: Option<String>,
+    turn_effort: Option<String>,
     thread: Thread,
     said: Said,
     turns: Turns,
@@ -108,7 +113,7 @@ impl<'s> RecordReader<'s> for Log<'_, 's> {
             "tool_call_update" => self.update(update, &at),
             "turn_completed" => self.end_turn(update, &at),
             "subagent_spawned" => {
-                self.note_child(update);
+                self.note_child(update, moment);
                 Ok(())
             }
             "compaction_checkpoint" => {
@@ -194,10 +199,18 @@ impl Log<'_, '_> {
         if is_users {
             self.thread.begin_turn();
         }
+        let nobody = Writer::default();
+        let writer = self.items.writer(&text).filter(|_| !is_users && !text.is_empty()).unwrap_or(&nobody);
+        self.turn_effort = writer.effort.clone().or(self.turn_effort.take()).filter(|_| !is_users);
+        let model = writer.model.clone();
+        if model.is_some() {
+            self.out.from_companion(Kind::Message, &id);
+        }
         let row = MessageRow {
             text: Some(shown).filter(|text| !text.is_empty()),
             thinking: Some(thinking.as_str()).filter(|text| !text.is_empty()),
             attachments,
+            model: model.as_deref(),
             ..blank(role, kind)
         };
         self.push(&self.at(&id, moment, line), row)
@@ -250,7 +263,8 @@ impl Log<'_, '_> {
 
     fn end_turn(&mut self, update: &Update<'_>, at: &Position<'_>) -> Result<(), Reject> {
         self.flush()?;
-        self.turns.end(update, self.model.as_deref(), at, &self.thread);
+        let effort = self.turn_effort.take().or_else(|| self.effort.clone());
+        self.turns.end(update, [self.model.as_deref(), effort.as_deref()], at, &self.thread);
         let id = update.prompt.get().map(|prompt| format!("{prompt}:end"));
         let at = Position { id: id.as_deref().unwrap_or_default(), ..*at };
         let text = update.result.get();
@@ -270,10 +284,10 @@ impl Log<'_, '_> {
     }
 
     /// Notes a subagent: the open call that started it, and what only this session says of it.
-    fn note_child(&mut self, update: &Update<'_>) {
+    fn note_child(&mut self, update: &Update<'_>, moment: Option<i64>) {
         let Some(child) = update.child.get() else { return };
         if let Some(prompt) = update.parent_prompt.get() {
-            self.turns.start(prompt, child);
+            self.turns.start(prompt, child, moment);
         }
         let key = session_key(self.out.agent(), child);
         for (field, text) in [(NoteField::Title, &update.description), (NoteField::SubagentType, &update.subagent_type)]

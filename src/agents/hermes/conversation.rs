@@ -61,6 +61,10 @@ impl Said<'_> {
         }
         hasher.digest()
     }
+
+    fn begins(&self, openings: &[&str]) -> bool {
+        self.text.is_some_and(|text| openings.iter().any(|opening| text.trim_start().starts_with(opening)))
+    }
 }
 
 /// A session while it is read.
@@ -76,7 +80,12 @@ pub(super) struct Conversation<'o, 's> {
     pub(super) yields: bool,
     /// When the last message was written. Microseconds since 1970.
     pub(super) last: Option<i64>,
+    /// Hashes of the messages that compactions put aside.
     archived: KeySet,
+    /// True if the last message was put aside.
+    was_archived: bool,
+    /// True after a compaction, until the person says something new: what it kept was copied.
+    may_be_copy: bool,
     abandoned: Vec<usize>,
 }
 
@@ -91,6 +100,8 @@ impl<'o, 's> Conversation<'o, 's> {
             yields: false,
             last: None,
             archived: KeySet::default(),
+            was_archived: false,
+            may_be_copy: false,
             abandoned: Vec::new(),
         }
     }
@@ -107,10 +118,14 @@ impl<'o, 's> Conversation<'o, 's> {
             // After the first message of its own, nothing is a copy.
             self.copied.clear();
         }
+        let was_archived = std::mem::replace(&mut self.was_archived, said.is_archived);
+        self.may_be_copy |= was_archived && !said.is_archived || said.begins(&SUMMARIES);
+        if self.may_be_copy && self.archived.contains(&hash) {
+            return Ok(());
+        }
+        self.may_be_copy &= said.role != "user" || said.begins(&SUMMARIES);
         if said.is_archived {
             self.archived.insert(hash);
-        } else if self.archived.contains(&hash) {
-            return Ok(());
         }
         self.last = self.last.max(said.moment);
         match said.role {
@@ -133,12 +148,9 @@ impl<'o, 's> Conversation<'o, 's> {
     }
 
     fn take_prompt(&mut self, said: &Said<'_>) -> Result<(), Reject> {
-        let begins = |openings: &[&str]| {
-            said.text.is_some_and(|text| openings.iter().any(|opening| text.trim_start().starts_with(opening)))
-        };
         let kind = match () {
-            () if begins(&SUMMARIES) => MessageKind::Compaction,
-            () if begins(&SKILLS) => MessageKind::Command,
+            () if said.begins(&SUMMARIES) => MessageKind::Compaction,
+            () if said.begins(&SKILLS) => MessageKind::Command,
             () => MessageKind::Prompt,
         };
         if kind != MessageKind::Compaction {
@@ -192,12 +204,13 @@ impl<'o, 's> Conversation<'o, 's> {
         let at = Position { line: said.line, ..Position::new(&id, said.moment) };
         let own = format!("{id}:call");
         let make = |_: &mut Thread| Call { id: own, ..call(tool, None) };
+        let end = outcome(said.text, said.moment);
+        let is_error = end.status == Status::Error;
         if let Some(call) = self.thread.take_call(&at, said.call_id.unwrap_or(&id), make) {
-            let end = outcome(said.text, said.moment);
             let child = if call.category == Category::Task { self.child_of(&call, said.moment) } else { None };
             self.thread.close_call(&Call { child, ..call }, &end, self.out)?;
         }
-        self.push(&id, said, blank(Role::Tool, MessageKind::ToolResult))
+        self.push(&id, said, MessageRow { is_error, ..blank(Role::Tool, MessageKind::ToolResult) })
     }
 
     /// The subagent that a call started: the first one of those that began during the call.

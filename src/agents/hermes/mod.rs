@@ -39,6 +39,7 @@ static ABOUT: About = About {
     versions: "up to 0.19",
     rests_on: RestsOn::Sessions,
     records: Records { tokens: Grain::Session, cost: Grain::Session, durations: Grain::Absent, ..Records::EXACT },
+    parser_version: 2,
     sectioned: &[STORE],
     has_totals: true,
     streams: &[TRANSCRIPT],

@@ -65,7 +65,12 @@ pub(super) fn outcome(text: Option<&str>, ended_at: Option<i64>) -> Outcome<'_> 
     let object = object.filter(Value::is_object).unwrap_or_default();
     let exit_code = object.at("/exit_code").and_then(Value::as_i64);
     let error = object.text_at("/error");
-    let reason = error.filter(|error| error.contains(BLOCKED)).or_else(|| said.contains(BLOCKED).then_some(said));
+    // Other results may quote such a text.
+    let output = object.text_at("/output").filter(|_| exit_code != Some(0));
+    let blocked = |text: &&str| text.trim_start().starts_with(BLOCKED);
+    let reason = error
+        .filter(|error| error.contains(BLOCKED))
+        .or_else(|| [output, Some(said)].into_iter().flatten().find(blocked));
     let is_refused = reason.is_some_and(|reason| {
         REFUSED.iter().any(|words| reason.contains(words))
             || (reason.contains("requires approval") && reason.contains("but no"))
@@ -100,5 +105,9 @@ mod tests {
         assert_eq!(of("BLOCKED: rm requires approval (delete) but no one can be asked"), (Status::Rejected, None));
         assert_eq!(of("Tool 'x' does not exist."), (Status::Error, None));
         assert_eq!(of("plain"), (Status::Ok, None));
+        let quoted = r#"{"output":"log: BLOCKED: denied by user","exit_code":0,"error":null}"#;
+        assert_eq!(of(quoted), (Status::Ok, Some(0)));
+        assert_eq!(of("the log says BLOCKED: User denied it"), (Status::Ok, None));
+        assert_eq!(of(r#"{"output":"","exit_code":-1,"error":"BLOCKED: User denied"}"#), (Status::Rejected, Some(-1)));
     }
 }

@@ -42,6 +42,7 @@ static ABOUT: About = About {
     versions: "2.0 to 3.0",
     rests_on: RestsOn::Sessions,
     records: Records { cost: Grain::Absent, ..Records::EXACT },
+    parser_version: 2,
     has_totals: true,
     streams: &[MESSAGES],
     ..About::NEW

@@ -79,7 +79,7 @@ record! {
     }
 
     /// A request.
-    Request<'a> { turn: Text<'a> = "turn_id" }
+    Request<'a> { turn: Text<'a> = "turn_id", purpose: Text<'a> = "purpose" }
 
     /// An action that ended.
     Outer<'a> { result: Object<Answer<'a>> = "result" }
@@ -117,12 +117,19 @@ record! {
 #[derive(Default)]
 struct Billed {
     turn: Option<String>,
+    is_compaction: bool,
     asked: Option<i64>,
     answered: Option<i64>,
     stop: Option<String>,
     input: Option<i64>,
     cached: Option<i64>,
     output: Option<i64>,
+}
+
+impl Billed {
+    fn duration_ms(&self) -> Option<i64> {
+        self.answered.zip(self.asked).map(|(end, start)| (end - start) / 1000)
+    }
 }
 
 /// The entries of a history, and the place of each by its id.
@@ -160,8 +167,8 @@ struct Store {
     held: usize,
     /// The time of the last command to the core.
     now: Option<i64>,
-    /// Calls of the model, by their actions' ids: when they began, and in which turn.
-    asked: BTreeMap<String, (Option<i64>, Option<String>)>,
+    /// Calls of the model, by their actions' ids: when they began, in which turn, and whether for a compaction.
+    asked: BTreeMap<String, (Option<i64>, Option<String>, bool)>,
     /// Answers by their actions' ids.
     billed: BTreeMap<String, Billed>,
 }
@@ -215,9 +222,11 @@ impl Store {
                 }
             }
             Some("action_intent") if payload.kind.is("completion") => {
-                let turn = payload.request.0.as_ref().and_then(|request| request.turn.owned());
+                let request = payload.request.0.as_ref();
+                let turn = request.and_then(|request| request.turn.owned());
+                let is_compaction = request.is_some_and(|request| request.purpose.is("compaction"));
                 if let Some(action) = payload.action.owned() {
-                    self.asked.insert(action, (self.now, turn));
+                    self.asked.insert(action, (self.now, turn, is_compaction));
                 }
             }
             Some("action_result") => self.take_result(payload),
@@ -234,9 +243,10 @@ impl Store {
         let answer = payload.result.0.as_ref().and_then(|outer| outer.result.0.as_ref());
         let Some((action, answer)) = payload.action.get().zip(answer) else { return };
         let Some(usage) = &answer.usage.0 else { return };
-        let (asked, turn) = self.asked.get(action).cloned().unwrap_or_default();
+        let (asked, turn, is_compaction) = self.asked.get(action).cloned().unwrap_or_default();
         let billed = Billed {
             turn,
+            is_compaction,
             asked,
             answered: None,
             stop: answer.stop.owned(),
@@ -297,15 +307,31 @@ impl Store {
         Facts { root_session_id: root, ..Meta::facts_of_subagent(facts, parent, kind) }
     }
 
-    fn push(self, id: &str, meta: &Meta, out: &mut Sink<'_>) -> Result<(), Reject> {
-        let thread = Thread::new(self.facts(id, meta));
-        let (model, provider) = meta.model();
-        let mut reader = Reader { out, thread, model, reasoning: BTreeMap::new(), turns: BTreeMap::new(), last: None };
+    /// Adds the history, with the compactions at their times, and how the last turn ended.
+    fn read_history(&self, reader: &mut Reader<'_, '_, '_>) -> Result<(), Reject> {
+        let compactions = self.billed.iter().filter(|(_, billed)| billed.is_compaction && billed.answered.is_some());
+        let mut compactions: Vec<(&String, &Billed)> = compactions.collect();
+        compactions.sort_by_key(|(_, billed)| std::cmp::Reverse(billed.answered));
         for entry in self.history.entries.iter().flatten() {
+            let moment = entry.moment_at("/createdAt");
+            while let Some((action, billed)) = compactions.pop_if(|(_, billed)| billed.answered < moment) {
+                reader.push_compaction(action, billed)?;
+            }
             reader.take(entry, &self.billed)?;
         }
         reader.push_reasoning(&self.billed)?;
-        reader.take_end(&self.state)?;
+        for (action, billed) in compactions.into_iter().rev() {
+            reader.push_compaction(action, billed)?;
+        }
+        reader.take_end(&self.state)
+    }
+
+    fn push(self, id: &str, meta: &Meta, out: &mut Sink<'_>) -> Result<(), Reject> {
+        let thread = Thread::new(self.facts(id, meta));
+        let (model, provider) = meta.model();
+        let effort = self.runtime.text_at("/session_metadata/reasoning_effort");
+        let mut reader = Reader { out, thread, model, reasoning: BTreeMap::new(), turns: BTreeMap::new() };
+        self.read_history(&mut reader)?;
         for (action, billed) in &self.billed {
             let message = format!("assistant-{action}");
             let message = qualified(id, &message);
@@ -317,9 +343,10 @@ impl Store {
                 message_id: Some(&*message).filter(|message| reader.thread.has(Kind::Message, message)),
                 turn: turn.or(reader.thread.turn),
                 timestamp: billed.asked.or(billed.answered),
-                duration_ms: billed.answered.zip(billed.asked).map(|(end, start)| (end - start) / 1000),
+                duration_ms: billed.duration_ms(),
                 model,
                 provider,
+                reasoning_effort: effort,
                 stop_reason: billed.stop.as_deref(),
                 input_tokens: billed.input.map(|input| input - cached.unwrap_or(0)),
                 cache_read_tokens: cached,
@@ -365,8 +392,6 @@ struct Reader<'o, 's, 'm> {
     reasoning: BTreeMap<String, String>,
     /// The number of each turn, by its id.
     turns: BTreeMap<String, i64>,
-    /// Id of the last reply.
-    last: Option<String>,
 }
 
 impl Reader<'_, '_, '_> {
@@ -451,9 +476,21 @@ impl Reader<'_, '_, '_> {
             ..blank(Role::Assistant, MessageKind::Reply)
         };
         let moment = moment.or_else(|| answer?.answered);
-        self.thread.message(&Position::new(&id, moment), row, self.out)?;
-        self.last = Some(id);
-        Ok(())
+        self.thread.message(&Position::new(&id, moment), row, self.out).map(drop)
+    }
+
+    /// Adds a compaction: the history has no entry of it.
+    fn push_compaction(&mut self, action: &str, billed: &Billed) -> Result<(), Reject> {
+        let id = qualified(self.thread.id(), &format!("assistant-{action}")).into_owned();
+        let response = qualified(self.thread.id(), action).into_owned();
+        let row = MessageRow {
+            model: self.model,
+            response_id: Some(&response),
+            stop_reason: billed.stop.as_deref(),
+            duration_ms: billed.duration_ms(),
+            ..blank(Role::System, MessageKind::Compaction)
+        };
+        self.thread.message(&Position::new(&id, billed.answered), row, self.out).map(drop)
     }
 
     /// Adds a tool call, named by its entry: the model's name of it is only in the journal.
@@ -465,7 +502,12 @@ impl Reader<'_, '_, '_> {
         let name = entry.text_at("/detail/toolName").or_else(|| entry.text_at("/title")).unwrap_or("unknown");
         let name = name.rsplit_once('.').map_or(name, |(_, name)| name);
         let input = entry.at("/detail/input").map(Value::to_string);
-        let call = Call { id, message_id: self.last.clone(), started_at: moment, ..call(name, input.as_deref()) };
+        let call = Call {
+            id,
+            message_id: self.thread.last_reply().map(str::to_owned),
+            started_at: moment,
+            ..call(name, input.as_deref())
+        };
         let call = self.thread.number_call(&Position::default(), call);
         let end = outcome(entry, entry.moment_at("/updatedAt"));
         self.thread.close_call(&call, &end, self.out)
