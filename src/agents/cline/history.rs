@@ -12,6 +12,7 @@ use super::record::{Block, Message};
 use super::rows::Rows;
 use super::survey::Session;
 use super::timeline::moment;
+use super::tools;
 use super::xml;
 use crate::agents::held::{OpenBytes, TOO_MANY};
 use crate::agents::ids::is_global;
@@ -173,7 +174,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         let Some(call) = self.open.take(&format!("id {id}")) else { return Ok(None) };
         let output = text_of(block.content).unwrap_or_default();
         let output = without_surroundings(&output).0;
-        let typed = spoken(&output, true).map(str::to_owned);
+        let typed = self.typed_in(&output);
         self.end(call, Some(output), block.is_error.0, at)?;
         Ok(typed)
     }
@@ -186,7 +187,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         at: Option<i64>,
     ) -> Result<Option<Cow<'m, str>>, Reject> {
         let output = join(output).unwrap_or_default();
-        let typed = spoken(&output, true).map(|words| Cow::Owned(words.to_owned()));
+        let typed = self.typed_in(&output).map(Cow::Owned);
         if let Some(call) = call {
             self.end(call, Some(output), false, at)?;
         }
@@ -196,6 +197,11 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
     fn end(
         &mut self,
         mut call: Call,
+    /// Returns the text that the person typed, if a tool's result holds it.
+    fn typed_in(&self, output: &str) -> Option<String> {
+        spoken(output, true).map(str::to_owned).or_else(|| tools::feedback(output, self.rows.writer))
+    }
+
         output: Option<Cow<'_, str>>,
         is_error: bool,
         at: Option<i64>,
