@@ -198,6 +198,7 @@ impl<'t> Billing<'t> {
             timestamp: moment(made.at),
             model: reply.and_then(|reply| reply.model).or(told).or(model),
             provider,
+            is_partial: made.told.is_unknown_split(self.dialect, &of),
             ..made.told.split(self.dialect, &of).row(made.output, made.cost)
         };
         rows.bill(row, reply.map(|reply| reply.seq), false)?;
