@@ -173,17 +173,31 @@ def requests_of(rows):
     return found
 
 
-def stamps(folder):
-    """Models that the surroundings name, with the moment of the message they stand in."""
+def request_of(at, requests, resumed, others):
+    """The moment of the request that sent a message: the last one, unless the person did something or the history went on
+    since then; else the next one."""
+    before = max((when for when in requests if when <= at), default=None)
+    if before is not None and not any(before < when <= at for when in resumed) and not any(before < when < at for when in others):
+        return before
+    return min((when for when in requests if when > at), default=at)
+
+
+def stamps(history, rows):
+    """Models that the surroundings name, with the moment of the request that sent the message they stand in."""
+    def of(*names):
+        return [moment(one.get("ts")) or 0 for one in rows if (one.get("say") or one.get("ask")) in names]
+    requests, resumed = of("api_req_started"), of("user_feedback", "resume_task", "resume_completed_task")
+    others = [moment(message.get("ts")) or 0 for message in history]
     found = []
-    for message in items(os.path.join(folder, "api_conversation_history.json"), "")[0]:
+    for message in history:
         blocks = message.get("content")
         for block in blocks if isinstance(blocks, list) else [{"type": "text", "text": blocks}]:
             text = block.get("text") if isinstance(block, dict) and message.get("role") == "user" else None
             details = re.search(r"<environment_details>(.*)</environment_details>", text or "", re.S)
             model = details and re.search(r"<model>(.*?)</model>", details.group(1))
             if model:
-                found.append((moment(message.get("ts")) or 0, model.group(1).strip()))
+                at = moment(message.get("ts"))
+                found.append((request_of(at, requests, resumed, others) if at else 0, model.group(1).strip()))
     return found
 
 
@@ -212,7 +226,7 @@ def task_rows(folder, task, since):
     if shown_at:
         rows, is_whole = items(shown_at, "")
         all_rows = requests_of(last_of_moment(rows))
-        finer = ask_rows(all_rows, task, since, metadata, stamps(folder) or [(0, indexed)], found)
+        finer = ask_rows(all_rows, task, since, metadata, stamps(history, rows) or [(0, indexed)], found, history)
     if not finer:
         for place, message in enumerate(history):
             metrics = message.get("metrics")
@@ -229,7 +243,7 @@ def task_rows(folder, task, since):
     return found
 
 
-def ask_rows(asked, task, since, metadata, stamped, found):
+def ask_rows(asked, task, since, metadata, stamped, found, history):
     models = [one for one in metadata.get("model_usage") or [] if isinstance(one, dict)]
     versions = [(moment(one.get("ts")) or 0, one.get("cline_version") or "")
                 for one in metadata.get("environment_history") or [] if isinstance(one, dict)]
@@ -246,6 +260,11 @@ def ask_rows(asked, task, since, metadata, stamped, found):
         before = [one for one in models if not later or (moment(one.get("ts")) or 0) < min(later)]
         used = (before or models[:1] or [{}])[-1]
         of_row = start.get("modelInfo") if isinstance(start.get("modelInfo"), dict) else {}
+        # What a reply records itself comes first.
+        replies = [one for one in history if one.get("role") == "assistant" and say == "api_req_started" and
+                   begun < (moment(one.get("ts")) or 0) < min(later, default=math.inf)]
+        of_reply = replies[0].get("modelInfo") if replies else None
+        of_row = of_row | (of_reply if isinstance(of_reply, dict) else {})
         model = words(of_row.get("modelId")) or words(used.get("model_id")) or words(metadata.get("model"))
         provider = words(of_row.get("providerId")) or words(used.get("model_provider_id"))
         is_sdk = is_sdk_build(versions, at)
@@ -324,7 +343,7 @@ def text_in(content):
             block.get("type", "text") in ("text", "input_text") and isinstance(block.get("text"), str)]
 
 
-def kind(message):
+def kind(message, writer):
     """The kind of a message of a history, or of an SDK session."""
     metadata = message.get("metadata") if isinstance(message.get("metadata"), dict) else {}
     if message.get("type") == "reasoning" or message.get("isSummary") is True or metadata.get("kind") == "compaction_summary" or metadata.get("displayOnly"):
@@ -334,6 +353,8 @@ def kind(message):
     texts = text_in(message.get("content"))
     results = [text for block in blocks_of(message) if block.get("type") == "tool_result"
                for text in text_in(block.get("content"))]
+    if writer == "roo" and any(words(own_object(text.strip())[0].get("feedback")) for text in results):
+        return "prompt"
     is_answer = HEADER.search("\n".join(texts)) or results  # of a result, only what stands at its end was typed
     for text in texts + results:
         if any(typed[2] and not (is_answer and text[typed.end():].strip()) for typed in TYPED.finditer(text)):
@@ -343,16 +364,37 @@ def kind(message):
     return "prompt" if is_typed and message.get("role") == "user" else "other"
 
 
-def ended(said, is_error):
-    """How a call ended, by its result."""
-    first = said.strip().split("\n")[0] if said.strip() else ""
+def own_object(said):
+    """The object that Roo Code itself wrote, which may stand before a tool's result; and the rest."""
+    try:
+        found, end = lines.JSON.raw_decode(said)
+    except ValueError:
+        return {}, said
+    message = str(found.get("message")) if isinstance(found, dict) and said.startswith('{"status"') else ""
+    is_own = message and (words(found.get("feedback")) or re.match(
+        "The user denied|The tool execution failed|Access blocked|Invalid JSON arg|Tool does not exist|Server is not", message))
+    return (found, said[end:].strip()) if is_own else ({}, said)
+
+
+def ended(said, is_error, writer):
+    """How a call ended, by its result. `writer`: cline, roo or sdk."""
+    own, said = own_object(said.strip()) if writer == "roo" else ({}, said.strip())
+    first = said.split("\n")[0]
     if re.search(r"Tool was not executed because|Skipping tool|was interrupted and not executed", first):
         return "interrupted"
-    if re.search("The user denied this operation|denied by the user", said) or re.search(r'"status":\s*"denied"', said):
+    refusal = r"user (denied|rejected)|(denied|rejected|disallowed) by (the )?user|was not approved|because the user sent"
+    if said.startswith("The user denied this operation") or own.get("status") == "denied" or \
+            writer == "sdk" and is_error is True and re.search(refusal, first, re.I):
         return "rejected"
-    code = re.search(r"[Ee]xit code:? (\d+)", said)
-    failed = is_error is True or first.startswith("The tool execution failed with the following error:")
-    return "error" if failed or re.search(r'"status":\s*"error"', said) or code and int(code[1]) else "ok"
+    if writer == "sdk":
+        found = value(said)
+        found = found if isinstance(found, list) else [found]
+        code, failed = None, any(isinstance(one, dict) and one.get("query") and one.get("success") is False for one in found)
+    else:
+        heading = said.split("\nOutput")[0] if re.match("Command (executed|failed)", said) else ""
+        code, failed = re.search(r"[Ee]xit code:? (\d+)", heading), own.get("status") == "error"
+    failed = failed or is_error is True or said.startswith("The tool execution failed with the following error:")
+    return "error" if failed or code and int(code[1]) else "ok"
 
 
 def elements(text):
@@ -368,7 +410,7 @@ def elements(text):
     return found
 
 
-def calls_of(messages):
+def calls_of(messages, writer):
     """How each call of a list of messages ended."""
     calls, opened = [], {}  # opened: the places of calls by id, or by tool for calls within texts
     for message in messages:
@@ -381,7 +423,7 @@ def calls_of(messages):
             elif said is not None:
                 places = [place for place in opened.get(block.get("tool_use_id"), []) if calls[place] == "pending"]
                 if places:
-                    calls[places[0]] = ended(said, block.get("is_error"))
+                    calls[places[0]] = ended(said, block.get("is_error"), writer)
         if message.get("role") == "assistant":
             if not any(block.get("type") == "tool_use" for block in blocks_of(message)):
                 for text in text_in(message.get("content")):
@@ -395,7 +437,7 @@ def calls_of(messages):
                 places = [place for place in opened.get("tool " + header[1], []) if calls[place] == "pending"]
                 if places:
                     said = whole_text[header.end():following.start() if following else None]
-                    calls[places[0]] = ended(said, None)
+                    calls[places[0]] = ended(said, None, writer)
     return calls
 
 
@@ -419,7 +461,7 @@ def shown_alone(shown):
     return kinds, calls
 
 
-def spoken(roots):
+def spoken(roots, since, of_forks=()):
     """Messages and calls of the tasks and sessions of some folders; of a task in two of them the longer one's."""
     tasks, sessions, listed = {}, [], {}
     for root in roots:
@@ -431,21 +473,22 @@ def spoken(roots):
                 items(os.path.join(folder, "claude_messages.json"), "")[0]
             known = tasks.get(task, ([], []))
             if (len(history), len(shown)) > (len(known[0]), len(known[1])):
-                tasks[task] = history, shown
+                is_roo = since_of(folder) if root in of_forks else since
+                tasks[task] = history, shown, "roo" if is_roo else "cline"
         for path in sorted(glob.glob(os.path.join(glob.escape(root), "sessions", "*", "*.messages.json"))):
             sessions.append((os.path.basename(path)[:-len(".messages.json")], items(path, "messages")[0]))
         for index in ("state/taskHistory.json", "tasks/_index.json"):
             listed |= {item["id"]: item for item in items(os.path.join(root, index), "entries")[0] if item.get("id")}
     kinds, statuses = [], []
-    for history, shown in tasks.values():
-        kinds += [kind(message) for message in history] if history else shown_alone(last_of_moment(shown))[0]
-        statuses += calls_of(history) if history else shown_alone(last_of_moment(shown))[1]
+    for history, shown, writer in tasks.values():
+        kinds += [kind(message, writer) for message in history] if history else shown_alone(last_of_moment(shown))[0]
+        statuses += calls_of(history, writer) if history else shown_alone(last_of_moment(shown))[1]
     for name, messages in sessions:
         replayed = max((place for place, message in enumerate(messages) for text in text_in(message.get("content"))
                         if any(mark in text for mark in CONTINUED)), default=0)
         own = messages[replayed:] if name in tasks else messages
-        kinds += [kind(message) for message in own]
-        statuses += calls_of(own)
+        kinds += [kind(message, "sdk") for message in own]
+        statuses += calls_of(own, "sdk")
     gone = listed.keys() - tasks.keys() - {name for name, _ in sessions}
     return rows.counted(kinds + ["prompt" for task in gone if words(listed[task].get("task"))], statuses)
 
@@ -535,7 +578,9 @@ def by_model(found):
 
 
 def show(home, extensions, storages, since):
-    result = by_model(total(home, extensions, storages, since)) | spoken(roots_of(home, extensions, storages))
+    of_forks = forks(home) if "saoudrizwan.claude-dev" in extensions else []
+    found = by_model(total(home, extensions, storages, since))
+    result = found | spoken(roots_of(home, extensions, storages), since, of_forks)
     json.dump(result, sys.stdout, indent=2, sort_keys=True)
     print()
 

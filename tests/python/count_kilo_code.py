@@ -21,7 +21,7 @@ EXTENSION = ("kilocode.kilo-code",)
 def total(home):
     result = count_cline.by_model(count_cline.total(home, EXTENSION, (), 1762905600000))
     roots = count_cline.roots_of(home, EXTENSION, ())
-    result |= count_cline.spoken(roots)
+    result |= count_cline.spoken(roots, 1762905600000)
     tasks = {os.path.basename(path) for root in roots for path in glob.glob(os.path.join(glob.escape(root), "tasks", "*"))}
     data = count_opencode.read_data(home, "kilo")
     for name, counted in (count_opencode.total(data) | count_opencode.spoken(data, tasks)).items():

@@ -49,13 +49,20 @@ impl<'t> Alignment<'t> {
         Some(found)
     }
 
-    /// Returns the request that sends a message of the person or of tools.
+    /// Returns the request that sends a message of the person or of tools. Roo Code dates the message a little after its
+    /// request. A request that was answered, or that the person stopped before, sent another one.
     pub(super) fn sent_by(&self, place: Place) -> Option<usize> {
         if self.timeline.has_indices {
             return self.made_at.get(&(place.index - 1)).copied();
         }
+        if let Some(at) = place.at {
+            let next = self.timeline.moments.place(at).map_or(0, |last| last + 1);
+            let last = next.checked_sub(1).filter(|last| *last >= self.passed);
+            let last = last.filter(|last| self.timeline.is_undisturbed(*last, at));
+            return last.or(Some(next));
+        }
         let next = (self.passed < self.timeline.requests.len()).then_some(self.passed);
-        self.next_answered().or(next).filter(|_| place.at.is_none())
+        self.next_answered().or(next)
     }
 
     fn next_answered(&self) -> Option<usize> {
@@ -64,11 +71,12 @@ impl<'t> Alignment<'t> {
     }
 }
 
-/// Returns true if an event comes before a message.
+/// Returns true if an event comes before a message. If `request` sends the message, the event of that request comes
+/// after it, whichever of the two has the earlier time.
 pub(super) fn goes_before(event: &Event, place: Place, request: Option<usize>) -> bool {
     match (event.index, place.at) {
         (Some(index), _) => index < place.index,
-        (None, Some(at)) => event.at <= at,
+        (None, Some(at)) => event.at <= at && request.is_none_or(|request| event.requests <= request),
         (None, None) => request.is_some_and(|request| event.requests <= request),
     }
 }

@@ -21,6 +21,16 @@ pub(super) struct Billing<'t> {
     noted: usize,
 }
 
+/// The message that answers a request.
+#[derive(Clone, Copy)]
+pub(super) struct Answer<'r> {
+    pub(super) id: &'r str,
+    pub(super) seq: i64,
+    /// Model and provider that the message itself records.
+    pub(super) model: Option<&'r str>,
+    pub(super) provider: Option<&'r str>,
+}
+
 /// Seconds by which a removed request comes after the row before it, in microseconds: claims of presence are compared
 /// by the second.
 const REMOVED_AFTER: i64 = 2_000_000;
@@ -49,6 +59,17 @@ impl<'t> Billing<'t> {
     pub(super) fn response_of(&self, session: &str, request: Option<usize>) -> Option<String> {
         let request = self.timeline.requests.get(request?)?;
         request.is_billed().then(|| format!("{session}:{}", request.name))
+    }
+
+    /// Returns the visible thinking that was shown for a request.
+    pub(super) fn thinking_of(&self, request: Option<usize>) -> Option<&'t str> {
+        let thinking = self.timeline.requests.get(request?)?.thinking.as_str();
+        (!thinking.is_empty()).then_some(thinking)
+    }
+
+    /// Returns true if an event says that a request failed or that the person cancelled it.
+    pub(super) fn is_interrupted(&self, request: Option<usize>) -> bool {
+        request.and_then(|request| self.timeline.requests.get(request)).is_some_and(|made| made.is_interrupted)
     }
 
     /// Returns the task's model by the index, for tasks without a nearer source.
@@ -124,7 +145,7 @@ impl<'t> Billing<'t> {
         &mut self,
         rows: &mut Rows<'_, '_>,
         request: usize,
-        reply: Option<(&str, i64)>,
+        reply: Option<Answer<'_>>,
         model: Option<&str>,
     ) -> Result<(), Reject> {
         while self.billed <= request {
@@ -137,14 +158,18 @@ impl<'t> Billing<'t> {
         Ok(())
     }
 
-    /// Bills the unanswered requests before one.
+    /// Bills the unanswered requests before one, but for those that sent the same message: between them and the request,
+    /// the person did nothing.
     pub(super) fn bill_before(
         &mut self,
         rows: &mut Rows<'_, '_>,
         request: Option<usize>,
         model: Option<&str>,
     ) -> Result<(), Reject> {
-        match request.and_then(|request| request.checked_sub(1)) {
+        let Some(request) = request else { return Ok(()) };
+        let heard = self.timeline.requests.get(request).map_or(usize::MAX, |made| made.heard);
+        let same = self.timeline.requests.partition_point(|made| made.heard < heard);
+        match same.min(request).checked_sub(1) {
             Some(last) => self.bill(rows, last, None, model),
             None => Ok(()),
         }
@@ -155,11 +180,12 @@ impl<'t> Billing<'t> {
         rows: &mut Rows<'_, '_>,
         place: usize,
         made: &Request,
-        reply: Option<(&str, i64)>,
+        reply: Option<Answer<'_>>,
         model: Option<&str>,
     ) -> Result<(), Reject> {
         let id = format!("{}:{}", rows.thread.id(), made.name);
         let (told, provider) = self.model_of(Some(place));
+        let provider = reply.and_then(|reply| reply.provider).or(provider);
         let of = Circumstances {
             provider,
             protocol: made.protocol.as_deref(),
@@ -168,13 +194,14 @@ impl<'t> Billing<'t> {
         };
         let row = UsageRow {
             response_id: &id,
-            message_id: reply.map(|(message, _)| message),
+            message_id: reply.map(|reply| reply.id),
             timestamp: moment(made.at),
-            model: told.or(model),
+            model: reply.and_then(|reply| reply.model).or(told).or(model),
             provider,
+            is_partial: made.told.is_unknown_split(self.dialect, &of),
             ..made.told.split(self.dialect, &of).row(made.output, made.cost)
         };
-        rows.bill(row, reply.map(|(_, seq)| seq), false)?;
+        rows.bill(row, reply.map(|reply| reply.seq), false)?;
         // If the request is removed later, a sum will include it.
         let removals = self.timeline.totals.iter().filter(|total| !total.is_of_subagents).count();
         if made.removals == removals {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::billing::Billing;
+use super::billing::{Answer, Billing};
 use super::content::plain;
 use super::keys;
 use super::record::{Details, Shown};
@@ -183,6 +183,7 @@ impl<'c, 'o, 's> Chatter<'c, 'o, 's> {
             self.push(&reply)?;
         }
         self.billing.note_before_row(self.rows, place)?;
+        self.billing.bill_before(self.rows, Some(self.requests), self.billing.indexed())?;
         std::mem::take(&mut self.heard).iter().try_for_each(|heard| self.push_heard(heard))
     }
 
@@ -203,7 +204,8 @@ impl<'c, 'o, 's> Chatter<'c, 'o, 's> {
         let seq = self.rows.say(&Position::new(&id, at), row)?;
         self.yields_to(Kind::Message, &id);
         if let Some(request) = request {
-            self.billing.bill(self.rows, request, Some((&id, seq)), self.billing.indexed())?;
+            let answer = Answer { id: &id, seq, model: None, provider: None };
+            self.billing.bill(self.rows, request, Some(answer), self.billing.indexed())?;
         }
         for shown in &reply.calls {
             let call_id = format!("{}:{}", self.rows.thread.id(), shown.id);

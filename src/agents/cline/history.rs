@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::align::Place;
-use super::billing::Billing;
+use super::billing::{Answer, Billing};
 use super::companion::Companion;
 use super::content::{is_continuation, is_written, spoken, tells_resumption, text_of, without_surroundings};
 use super::keys;
@@ -12,6 +12,7 @@ use super::record::{Block, Message};
 use super::rows::Rows;
 use super::survey::Session;
 use super::timeline::moment;
+use super::tools;
 use super::xml;
 use crate::agents::held::{OpenBytes, TOO_MANY};
 use crate::agents::ids::is_global;
@@ -97,8 +98,11 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         if let Form::Task(Some(billing)) = &mut self.form {
             let begun = self.rows.thread.facts.first_moment.filter(|_| place.index == 0);
             at = at.or(begun).or_else(|| billing.moment_of(request));
-            billing.note_before(self.rows, place, request)?;
-            billing.bill_before(self.rows, request, self.model.as_deref())?;
+            // What comes before the first message of the history is of the requests that sent it.
+            if place.index > 0 {
+                billing.note_before(self.rows, place, request)?;
+                billing.bill_before(self.rows, request, self.model.as_deref())?;
+            }
         }
         let heard = self.hear(message, at)?;
         if heard.text.is_none() && !heard.has_results && message.content.tells_resumption() {
@@ -173,7 +177,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         let Some(call) = self.open.take(&format!("id {id}")) else { return Ok(None) };
         let output = text_of(block.content).unwrap_or_default();
         let output = without_surroundings(&output).0;
-        let typed = spoken(&output, true).map(str::to_owned);
+        let typed = self.typed_in(&output);
         self.end(call, Some(output), block.is_error.0, at)?;
         Ok(typed)
     }
@@ -186,11 +190,16 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         at: Option<i64>,
     ) -> Result<Option<Cow<'m, str>>, Reject> {
         let output = join(output).unwrap_or_default();
-        let typed = spoken(&output, true).map(|words| Cow::Owned(words.to_owned()));
+        let typed = self.typed_in(&output).map(Cow::Owned);
         if let Some(call) = call {
             self.end(call, Some(output), false, at)?;
         }
         Ok(typed)
+    }
+
+    /// Returns the text that the person typed, if a tool's result holds it.
+    fn typed_in(&self, output: &str) -> Option<String> {
+        spoken(output, true).map(str::to_owned).or_else(|| tools::feedback(output, self.rows.writer))
     }
 
     fn end(
@@ -246,21 +255,25 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
     fn take_reply(&mut self, message: &Message<'_>, place: Place) -> Result<(), Reject> {
         let request = self.billing().and_then(|billing| billing.alignment.answered_by(place));
         let mut at = place.at.and_then(moment);
-        let (mut told, mut response) = (None, None);
+        let (mut told, mut response, mut shown) = (None, None, None);
         if let Form::Task(Some(billing)) = &mut self.form {
             at = at.or_else(|| billing.moment_of(request));
-            billing.note_before(self.rows, place, request)?;
+            // By its time, a reply comes after the events of its own request.
+            billing.note_before(self.rows, place, request.filter(|_| place.at.is_none()))?;
             told = billing.model_of(request).0;
             response = billing.response_of(self.rows.thread.id(), request);
+            shown = billing.thinking_of(request);
         }
         let id = self.id_of(message);
         let is_copy = self.is_copy(place);
-        let own = message.model.0.as_ref().and_then(|model| model.model.get());
+        let info = message.model.0.as_ref();
+        let own = info.and_then(|model| model.model.get());
         let model = own.or(told).or(self.model.as_deref()).map(str::to_owned);
         let text = join(texts(message));
         let (text, elements) = self.elements_of(message, text);
         let (before, beside) = (self.thought.take().map(Cow::Owned), message.reasoning.get().map(Cow::Borrowed));
         let thinking = join([before, message.content.thinking(), beside].into_iter().flatten());
+        let thinking = thinking.or(shown.map(Cow::Borrowed));
         let bill = self.own_bill(message, place, &id, model.as_deref(), at);
         let response = response.or_else(|| bill.is_some().then(|| id.clone()));
         let (kind, is_error) = self.reply_kind(message, text.as_deref());
@@ -277,14 +290,44 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         let seq = self.rows.say(&Position { is_copy, ..Position::new(&id, at) }, row)?;
         self.yields_to(Kind::Message, &id, place);
         if let (Form::Task(Some(billing)), Some(request)) = (&mut self.form, request) {
-            billing.bill(self.rows, request, Some((&id, seq)), model.as_deref())?;
+            let provider = info.and_then(|model| model.provider.get()).filter(|name| *name != "unknown");
+            let answer = Answer { id: &id, seq, model: own, provider };
+            billing.bill(self.rows, request, Some(answer), model.as_deref())?;
         }
         if let Some(bill) = bill {
             bill.push(self.rows, seq)?;
         }
         let reply = Call { response_id: response, started_at: at, is_copy, ..Call::default() };
         self.open_calls(message, elements, place, &id, &reply)?;
+        self.note_interruption(message, place, request, &Position { is_copy, ..Position::new(&id, at) })?;
         self.parent = Some(id);
+        Ok(())
+    }
+
+    /// Adds a row for a reply whose text ends with a mark of its interruption. An event of the request supersedes it.
+    fn note_interruption(
+        &mut self,
+        message: &Message<'_>,
+        place: Place,
+        request: Option<usize>,
+        reply: &Position<'_>,
+    ) -> Result<(), Reject> {
+        let last = texts(message).last().unwrap_or_default();
+        let kind = match last.trim_end() {
+            text if text.ends_with("[Response interrupted by user]") => MessageKind::Abort,
+            text if text.ends_with("[Response interrupted by API Error]") => MessageKind::ApiError,
+            _ => return Ok(()),
+        };
+        let is_error = kind == MessageKind::ApiError;
+        let text = is_error.then_some("Response interrupted by API Error");
+        let id = format!("{}:interruption", reply.id);
+        self.rows.say(&Position { id: &id, ..*reply }, MessageRow { text, is_error, ..blank(Role::System, kind) })?;
+        self.yields_to(Kind::Message, &id, place);
+        let told = keys::interruption(self.rows.agent, reply.id);
+        self.rows.out.yields_to(Kind::Message, &id, told, None);
+        if self.billing().is_some_and(|billing| billing.is_interrupted(request)) {
+            self.rows.out.claim(told, false);
+        }
         Ok(())
     }
 

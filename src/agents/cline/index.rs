@@ -99,7 +99,7 @@ fn push_sum(
     let ended = item.at.0.or(begun);
     // A sum may include requests from before and after the meaning of `tokensIn` changed.
     let is_partial = [begun, ended].into_iter().any(|at| told.is_guess(dialect, &made_at(at)));
-    let mut rows = Rows::new(out, dialect.agent, task.to_owned());
+    let mut rows = Rows::new(out, dialect, task.to_owned());
     let row = UsageRow {
         response_id: id,
         timestamp: ended,

@@ -32,6 +32,11 @@ pub(super) fn subagents(agent: &str, session: &str) -> u64 {
     presence(agent, "subagents", session)
 }
 
+/// Key of the fact that a row of its own says that a reply was interrupted.
+pub(super) fn interruption(agent: &str, message: &str) -> u64 {
+    presence(agent, "interruption", message)
+}
+
 /// Key of the fact that requests of a task were removed and summed up for the n-th time.
 pub(super) fn removal(agent: &str, task: &str, number: usize) -> u64 {
     key(agent, Kind::Presence, &format!("removal:{task}:{number}"))

@@ -56,7 +56,7 @@ static ABOUT: About = About {
     versions: "2024-07 to 4.1, CLI up to 3.0.65",
     rests_on: RestsOn::Sessions,
     records: RECORDS,
-    parser_version: 6,
+    parser_version: 7,
     streams: &[TASK, SESSION, SUBAGENT],
     began: &["ts"],
     ..About::NEW

@@ -126,18 +126,25 @@ record! {
         command: Text<'a> = "command",
         commands: List<Raw<'a>> = "commands",
         path: Text<'a> = "path" | "file_path" | "absolutePath",
-        server: Text<'a> = "server_name",
+        server: Text<'a> = "server_name" | "serverName",
         tool: Text<'a> = "tool_name",
     }
 
     /// A command of an SDK session's list.
     Command<'a> { command: Text<'a> = "command" }
 
-    /// The result of a tool, if it is an object.
-    ToolResult<'a> {
+    /// An object that Roo Code writes in place of a tool's result, or before it.
+    RooResult<'a> {
         status: Text<'a> = "status",
+        message: Text<'a> = "message",
+        feedback: Text<'a> = "feedback",
+    }
+
+    /// The result of one of the SDK's tools.
+    SdkResult<'a> {
+        query: Text<'a> = "query",
         success: Raw<'a> = "success",
-        exit_code: Number = "exitCode" | "exit_code",
+        error: Text<'a> = "error",
     }
 
     /// `task_metadata.json`: the form of the extensions, and an older description's with totals.

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
+use super::dialect::Dialect;
 use super::record::Arguments;
-use super::tools;
+use super::tools::{self, Writer};
 use crate::agents::ids::{Given, is_global};
 use crate::agents::kit::calls::{Call, Outcome};
 use crate::agents::kit::facts::keep_earlier;
@@ -15,6 +16,8 @@ use crate::tables::{Category, MessageKind, MessageRow, UsageRow};
 pub(super) struct Rows<'o, 's> {
     pub(super) out: &'o mut Sink<'s>,
     pub(super) agent: &'static str,
+    /// Writer of the results of tools.
+    pub(super) writer: Writer,
     pub(super) thread: Thread,
     /// True if replies have token counts of their own.
     pub(super) has_own_bills: bool,
@@ -22,9 +25,10 @@ pub(super) struct Rows<'o, 's> {
 }
 
 impl<'o, 's> Rows<'o, 's> {
-    pub(super) fn new(out: &'o mut Sink<'s>, agent: &'static str, session_id: String) -> Self {
+    pub(super) fn new(out: &'o mut Sink<'s>, dialect: &Dialect, session_id: String) -> Self {
         let thread = Thread::new(Facts { session_id, ..Facts::default() }).with(Parents::Rows);
-        Self { out, agent, thread, has_own_bills: false, calls: Given::default() }
+        let writer = if dialect.is_cline() { Writer::Cline } else { Writer::Roo };
+        Self { out, agent: dialect.agent, writer, thread, has_own_bills: false, calls: Given::default() }
     }
 
     /// Emits a message; returns its place.
@@ -72,7 +76,7 @@ impl<'o, 's> Rows<'o, 's> {
         at: Option<i64>,
     ) -> Result<(), Reject> {
         let (status, exit_code) = match &output {
-            Some(output) => tools::outcome(output, is_error, call.category),
+            Some(output) => tools::outcome(output, is_error, call.category, self.writer),
             None => (call.status, None),
         };
         let ended_at = at.filter(|_| output.is_some());

@@ -8,6 +8,7 @@ use super::record::{Manifest, Message};
 use super::rows::Rows;
 use super::survey::{Session, Survey};
 use super::timeline::moment;
+use super::tools::Writer;
 use crate::extract::{Facts, Reject, Sink, session_key};
 use crate::source::{Source, repair};
 use crate::tables::SessionKind;
@@ -50,7 +51,8 @@ pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &
         provider: manifest.provider.owned().filter(|_| agent.is_none()),
     };
     let folder = manifest.cwd.owned().or(manifest.workspace.owned());
-    let mut rows = Rows::new(out, dialect.agent, session.clone());
+    let mut rows = Rows::new(out, dialect, session.clone());
+    rows.writer = Writer::Sdk;
     rows.thread.cwd.clone_from(&folder);
     let mut history = History::new(&mut rows, Form::Session(known), None);
     items::read::<Message<'static>>(&mut source.again(), "messages", &mut |message, _| history.take(message))?;

@@ -69,6 +69,12 @@ impl Told {
         caches > 0 && !is_told
     }
 
+    /// Returns true if the split of a request of Roo Code or Kilo Code is a guess. Cline's are not: unknown providers of
+    /// its count without the caches.
+    pub(super) fn is_unknown_split(self, dialect: &Dialect, of: &Circumstances<'_>) -> bool {
+        !dialect.is_cline() && self.is_guess(dialect, of)
+    }
+
     /// Subtracts the caches from the input if it includes them.
     pub(super) fn split(self, dialect: &Dialect, of: &Circumstances<'_>) -> Split {
         let Self { input, cache_read, cache_write } = self;

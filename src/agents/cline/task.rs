@@ -30,7 +30,7 @@ pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &
     let named = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let task = companion.totals.as_ref().and_then(|totals| totals.task.clone()).unwrap_or_else(|| named.to_owned());
     let timeline = if SHOWN.contains(&name) { Some(Timeline::read(source, out)?) } else { None };
-    let mut rows = Rows::new(out, dialect.agent, task.clone());
+    let mut rows = Rows::new(out, dialect, task.clone());
     let begun = timeline.as_ref().and_then(|timeline| timeline.begun);
     rows.thread.facts.first_moment = begun;
     rows.thread.cwd = timeline.as_ref().and_then(|timeline| timeline.folder.clone());

@@ -9,6 +9,7 @@ use super::items::{self, Tally};
 use super::record::{Details, RequestInfo, Shown};
 use super::split::Told;
 use crate::agents::ids::Prints;
+use crate::agents::kit::texts::add_line;
 use crate::agents::waiting::LastBefore;
 use crate::extract::{Reject, Sink};
 use crate::source::Source;
@@ -31,6 +32,11 @@ pub(super) struct Timeline {
     pub(super) tally: Tally,
     /// True if rows name the message of the model's history after which they were written.
     pub(super) has_indices: bool,
+    /// Times at which the person spoke or resumed the task.
+    heard: Vec<i64>,
+    heard_at: LastBefore,
+    thoughts: Vec<Thought>,
+    thought_bytes: usize,
     /// Place of the last row of each time and name, which replaces those before it.
     last: HashMap<(i64, u64), u64>,
     removed_to: i64,
@@ -71,10 +77,27 @@ pub(super) struct Request {
     pub(super) protocol: Option<String>,
     /// True if rows show an answer of the model.
     pub(super) is_answered: bool,
+    /// The model's visible thinking.
+    pub(super) thinking: String,
+    /// True if a row says that it failed or that the person cancelled it.
+    pub(super) is_interrupted: bool,
+    /// Times before it that the person spoke or resumed the task.
+    pub(super) heard: usize,
     /// Sums of removed requests before it.
     pub(super) removals: usize,
     place: u64,
 }
+
+/// Visible thinking, before it is joined to its request.
+struct Thought {
+    text: String,
+    /// Requests before it.
+    requests: usize,
+    place: u64,
+}
+
+/// Bytes of thinking that is held until the model's history is read. Real tasks stay far below.
+const MOST_THINKING: usize = 32 << 20;
 
 /// Something that becomes a message.
 pub(super) struct Event {
@@ -138,9 +161,8 @@ fn is_reply(name: &str) -> bool {
 }
 
 /// Rows whose whole content is recorded elsewhere.
-const SILENT: [&str; 33] = [
+const SILENT: [&str; 30] = [
     "task",
-    "user_feedback",
     "user_feedback_diff",
     "command_output",
     "mcp_server_request_started",
@@ -161,8 +183,6 @@ const SILENT: [&str; 33] = [
     "load_mcp_documentation",
     "conditional_rules_applied",
     "too_many_tools_warning",
-    "resume_task",
-    "resume_completed_task",
     "generate_explanation",
     "hook",
     "subagent",
@@ -199,6 +219,12 @@ impl Timeline {
         self.requests.iter().any(Request::is_billed)
     }
 
+    /// Returns true if the person did not speak or resume the task between a request and a time. Milliseconds since 1970.
+    pub(super) fn is_undisturbed(&self, request: usize, at: i64) -> bool {
+        let heard = self.heard_at.place(at).map_or(0, |last| last + 1);
+        self.requests.get(request).is_some_and(|made| made.heard == heard)
+    }
+
     /// Keeps the last of several requests, or events, with one time.
     fn settle(&mut self) {
         let last: std::collections::HashSet<u64> = self.last.values().copied().collect();
@@ -212,6 +238,13 @@ impl Timeline {
         });
         before.push(kept);
         self.moments = self.requests.iter().map(|request| request.at).collect();
+        self.heard_at = self.heard.iter().copied().collect();
+        for thought in std::mem::take(&mut self.thoughts).iter().filter(|thought| last.contains(&thought.place)) {
+            let request = before.get(thought.requests).and_then(|requests| requests.checked_sub(1));
+            if let Some(request) = request.and_then(|request| self.requests.get_mut(request)) {
+                add_line(&mut request.thinking, &thought.text);
+            }
+        }
         self.events.retain(|event| last.contains(&event.place));
         self.totals.retain(|total| last.contains(&total.place));
         for event in &mut self.events {
@@ -276,7 +309,11 @@ impl Timeline {
             | "rooignore_error"
             | "command_permission_denied"
             | "condense_context_error" => self.note(shown, at, place, MessageKind::Notice, text()),
+            "user_feedback" | "resume_task" | "resume_completed_task" => self.heard.push(at),
             name if is_reply(name) => {
+                if name == "reasoning" {
+                    self.think(text(), place, out);
+                }
                 if let Some(request) = self.requests.last_mut() {
                     request.is_answered = true;
                 }
@@ -302,6 +339,7 @@ impl Timeline {
             index: shown.index.0,
             model: model.and_then(|model| model.model.owned()),
             provider: model.and_then(|model| model.provider.owned()),
+            heard: self.heard.len(),
             removals: self.totals.iter().filter(|total| !total.is_of_subagents).count(),
             place,
             ..Request::default()
@@ -316,7 +354,21 @@ impl Timeline {
         self.note(shown, at, place, kind, text);
     }
 
+    /// Holds thinking until it is known which rows of it are replaced.
+    fn think(&mut self, text: Option<String>, place: u64, out: &mut Sink<'_>) {
+        let Some(text) = text else { return };
+        self.thought_bytes += text.len();
+        if self.thought_bytes <= MOST_THINKING {
+            self.thoughts.push(Thought { text, requests: self.requests.len(), place });
+        } else {
+            out.problem(place + 1, "too much thinking; replies without thinking of their own are stored without it");
+        }
+    }
+
     fn note(&mut self, shown: &Shown<'_>, at: i64, place: u64, kind: MessageKind, text: Option<String>) {
+        if let (MessageKind::Abort | MessageKind::ApiError, Some(request)) = (kind, self.requests.last_mut()) {
+            request.is_interrupted = true;
+        }
         let event = self.event(shown, at, place, kind, text);
         self.events.push(event);
     }

@@ -1,6 +1,6 @@
 //! Tools: the category of each, and the outcome of a call by its result.
 
-use super::record::{Arguments, Command, ToolResult};
+use super::record::{Arguments, Command, RooResult, SdkResult};
 use crate::agents::mcp;
 use crate::source::records::{List, Object};
 use crate::tables::{Category, Status};
@@ -58,69 +58,123 @@ pub(super) fn command_of(arguments: &Arguments<'_>) -> Option<String> {
     (!commands.is_empty()).then(|| commands.join("\n"))
 }
 
-/// Beginnings of the extensions' results for calls that the person refused.
-const REFUSED: [&str; 3] = ["The user denied this operation", "Tool call was denied", "Tool execution was denied"];
-/// Words of the SDK for a refused call, in the first line of a failure.
-const REFUSED_WORDS: [&str; 6] =
-    ["denied", "rejected by", "not approved", "declined", "user rejected", "disallowed by the user"];
+/// The program that wrote a result.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writer {
+    /// Cline's extension.
+    Cline,
+    /// Roo Code and its forks.
+    Roo,
+    /// Cline's SDK.
+    Sdk,
+}
+
+/// Beginning of the extensions' results for calls that the person refused.
+const REFUSED: &str = "The user denied this operation";
+/// Words of the SDK for a refused call, in the first line of a failure, in small letters and without `the`.
+const REFUSED_WORDS: [&str; 7] = [
+    "user denied",
+    "user rejected",
+    "denied by user",
+    "rejected by user",
+    "disallowed by user",
+    "was not approved",
+    "cancelled because user sent",
+];
 /// Words for a call that was not made because of another call's outcome.
 const NOT_MADE: [&str; 3] =
     ["due to user rejecting a previous tool", "was not executed because", "Tool was not executed because"];
 const FAILED: &str = "The tool execution failed with the following error";
+/// Beginnings of the messages in Roo Code's own results for failures.
+const FAILURES: [&str; 5] = [
+    "The tool execution failed",
+    "Access blocked by",
+    "Invalid JSON argument",
+    "Tool does not exist",
+    "Server is not configured",
+];
 
 /// Returns the status of a call, and its exit code.
-pub(super) fn outcome(output: &str, is_error: bool, category: Category) -> (Status, Option<i64>) {
+pub(super) fn outcome(output: &str, is_error: bool, category: Category, writer: Writer) -> (Status, Option<i64>) {
     let text = super::xml::result(output).map_or(output, |(_, rest)| rest).trim_start();
+    let own = roo_result(text, writer);
+    let text = own.as_ref().map_or(text, |(_, rest)| rest);
     let first = text.lines().next().unwrap_or_default();
-    let says = |openings: &[&str]| openings.iter().any(|opening| text.starts_with(opening));
     if first.len() < 400 && NOT_MADE.iter().any(|words| first.contains(words)) {
         return (Status::Interrupted, None);
     }
-    let told = told(text);
-    let is_refused = || is_error && first.len() < 400 && REFUSED_WORDS.iter().any(|words| first.contains(words));
-    if says(&REFUSED) || told.is_denied || is_refused() {
+    let is_denied = own.as_ref().is_some_and(|(own, _)| own.status.is("denied"));
+    if text.starts_with(REFUSED) || is_denied || (writer == Writer::Sdk && is_error && is_refusal(first)) {
         return (Status::Rejected, None);
     }
-    let in_text = || exit_code(text).filter(|_| told.has_failed || !text.starts_with(['{', '[']));
-    let exit_code = told.exit_code.or_else(in_text).filter(|_| category == Category::Shell);
-    let failed = is_error || told.has_failed || says(&[FAILED]) || exit_code.is_some_and(|code| code != 0);
+    let (has_failed, exit_code) = match writer {
+        Writer::Sdk => sdk_outcome(text),
+        Writer::Cline | Writer::Roo => (own.is_some_and(|(own, _)| own.status.is("error")), exit_code(text)),
+    };
+    let exit_code = exit_code.filter(|_| category == Category::Shell);
+    let failed = is_error || has_failed || text.starts_with(FAILED) || exit_code.is_some_and(|code| code != 0);
     (if failed { Status::Error } else { Status::Ok }, exit_code)
 }
 
-#[derive(Default)]
-struct Outcome {
-    is_denied: bool,
-    has_failed: bool,
-    exit_code: Option<i64>,
+/// Returns the text that the person typed next to a decision, if it is in one of Roo Code's own results.
+pub(super) fn feedback(output: &str, writer: Writer) -> Option<String> {
+    let text = super::xml::result(output).map_or(output, |(_, rest)| rest).trim_start();
+    roo_result(text, writer)?.0.feedback.owned().filter(|text| !text.trim().is_empty())
 }
 
-/// Reads a result that is an object, or a list of objects, one for each command of a call.
-fn told(text: &str) -> Outcome {
-    let results: Vec<ToolResult<'_>> = match text.as_bytes().first() {
+/// Separates an object that Roo Code itself wrote from the tool's output after it. What a tool returned may be an object
+/// with a status too.
+fn roo_result(text: &str, writer: Writer) -> Option<(RooResult<'_>, &str)> {
+    if writer != Writer::Roo || !text.starts_with("{\"status\":") {
+        return None;
+    }
+    let mut objects = serde_json::Deserializer::from_str(text).into_iter::<RooResult<'_>>();
+    let own = objects.next()?.ok()?;
+    let message = own.message.get().unwrap_or_default();
+    let is_own = match own.status.get()? {
+        "denied" => message.starts_with(REFUSED) || own.feedback.get().is_some(),
+        "approved" | "guidance" => own.feedback.get().is_some(),
+        "error" => FAILURES.iter().any(|opening| message.starts_with(opening)),
+        _ => false,
+    };
+    let rest = text.get(objects.byte_offset()..)?.trim_start();
+    is_own.then_some((own, rest))
+}
+
+fn is_refusal(first_line: &str) -> bool {
+    let line = first_line.to_ascii_lowercase().replace("the user", "user");
+    line.len() < 400 && REFUSED_WORDS.iter().any(|words| line.contains(words))
+}
+
+/// Reads a result of one of the SDK's tools: an object, or a list of objects, one for each command of a call. Returns
+/// true if one failed, and its exit code.
+fn sdk_outcome(text: &str) -> (bool, Option<i64>) {
+    let results: Vec<SdkResult<'_>> = match text.as_bytes().first() {
         Some(b'{') => serde_json::from_str(text).into_iter().collect(),
-        Some(b'[') => match serde_json::from_str::<List<Object<ToolResult<'_>>>>(text) {
+        Some(b'[') => match serde_json::from_str::<List<Object<SdkResult<'_>>>>(text) {
             Ok(List(results)) => results.into_iter().filter_map(|result| result.0).collect(),
             Err(_) => Vec::new(),
         },
         _ => Vec::new(),
     };
-    let mut outcome = Outcome::default();
-    for result in &results {
-        outcome.is_denied |= result.status.is("denied");
-        outcome.has_failed |= result.status.is("error") || result.success.json() == Some("false");
-        outcome.exit_code = outcome.exit_code.filter(|code| *code != 0).or(result.exit_code.0);
-    }
-    outcome
+    let failures = || results.iter().filter(|it| it.query.get().is_some() && it.success.json() == Some("false"));
+    (failures().next().is_some(), failures().find_map(|it| code_in(it.error.get()?)))
 }
 
-/// Reads `Exit code: 2` or `exit code 2` in the first lines of a command's result.
+/// Reads the exit code that an extension puts between `Command executed` and the command's output.
 fn exit_code(text: &str) -> Option<i64> {
-    text.lines().take(4).find_map(|line| {
-        let place = memchr::memmem::find(line.as_bytes(), b"xit code")?;
-        let rest = line.get(place + "xit code".len()..)?.trim_start_matches([':', ' ']);
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(rest.len());
-        rest.get(..end)?.parse().ok()
-    })
+    let is_heading = ["Command executed", "Command failed"].iter().any(|opening| text.starts_with(opening));
+    let mut heading = text.lines().take_while(|line| !line.starts_with("Output")).take(3);
+    heading.find_map(|line| code_in(line).filter(|_| is_heading))
+}
+
+/// Reads the number in `Exit code: 2`, `exit code 2` or `exited with code 2`.
+fn code_in(line: &str) -> Option<i64> {
+    let words = ["xit code", "exited with code"];
+    let (place, words) = words.iter().find_map(|words| Some((line.find(words)?, words)))?;
+    let rest = line.get(place + words.len()..)?.trim_start_matches([':', ' ']);
+    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(rest.len());
+    rest.get(..end)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -129,21 +183,62 @@ mod tests {
 
     #[test]
     fn outcomes_are_told_by_texts() {
-        for (output, is_error, expected) in [
-            ("The user denied this operation.", false, (Status::Rejected, None)),
-            ("[write_to_file for 'a'] Result:\nThe user denied this operation.", false, (Status::Rejected, None)),
-            (r#"{"status":"denied","message":"no"}"#, false, (Status::Rejected, None)),
-            (r#"{"status":"error","error":"x"}"#, false, (Status::Error, None)),
-            ("The tool execution failed with the following error:\n<error>x</error>", false, (Status::Error, None)),
-            ("Skipping tool [a] due to user rejecting a previous tool.", false, (Status::Interrupted, None)),
-            ("Command executed in terminal within '/a'. Exit code: 2\nOutput:\nx", false, (Status::Error, Some(2))),
-            ("Command executed. Exit code: 0", false, (Status::Ok, Some(0))),
-            (r#"[{"query":"ls","result":"","success":false,"error":"exit code 1"}]"#, false, (Status::Error, Some(1))),
-            ("Tool call denied by the person", true, (Status::Rejected, None)),
-            ("no such tool", true, (Status::Error, None)),
-            ("a log\nThe user denied this operation.", false, (Status::Ok, None)),
+        let (cline, roo, sdk) = (Writer::Cline, Writer::Roo, Writer::Sdk);
+        let command = "Command executed in terminal within working directory '/a'.";
+        let failed = format!("{command} Command execution was not successful.\nExit code: 2\nOutput:\nx");
+        let approved = format!("{{\"status\":\"approved\",\"feedback\":\"go\"}}\n\n{failed}");
+        for (writer, output, is_error, expected) in [
+            (cline, "The user denied this operation.", false, (Status::Rejected, None)),
+            (
+                cline,
+                "[write_to_file for 'a'] Result:\nThe user denied this operation.",
+                false,
+                (Status::Rejected, None),
+            ),
+            (cline, "EACCES: permission denied, open '/root/x'", true, (Status::Error, None)),
+            (cline, r#"{"id":1,"status":"error"}"#, false, (Status::Ok, None)),
+            (cline, r#"{"status":"denied","message":"The user denied this operation."}"#, false, (Status::Ok, None)),
+            (
+                roo,
+                r#"{"status":"denied","message":"The user denied this operation."}"#,
+                false,
+                (Status::Rejected, None),
+            ),
+            (roo, r#"{"status":"denied","feedback":"no"}"#, false, (Status::Rejected, None)),
+            (roo, r#"{"status":"denied","user":"a"}"#, false, (Status::Ok, None)),
+            (
+                roo,
+                r#"{"status":"error","message":"The tool execution failed","error":"x"}"#,
+                false,
+                (Status::Error, None),
+            ),
+            (roo, r#"{"status":"error","message":"not found"}"#, false, (Status::Ok, None)),
+            (
+                cline,
+                "The tool execution failed with the following error:\n<error>x</error>",
+                false,
+                (Status::Error, None),
+            ),
+            (cline, "Skipping tool [a] due to user rejecting a previous tool.", false, (Status::Interrupted, None)),
+            (roo, &failed, false, (Status::Error, Some(2))),
+            (roo, &approved, false, (Status::Error, Some(2))),
+            (roo, "Command executed. Exit code: 0", false, (Status::Ok, Some(0))),
+            (cline, "Command executed.\nOutput:\nexit code 2", false, (Status::Ok, None)),
+            (cline, "exit code 2", false, (Status::Ok, None)),
+            (
+                sdk,
+                r#"[{"query":"ls","result":"exit code 3","success":true},
+                    {"query":"a","result":"exit code 4","success":false,"error":"Command exited with code 1"}]"#,
+                false,
+                (Status::Error, Some(1)),
+            ),
+            (sdk, r#"{"success":false}"#, false, (Status::Ok, None)),
+            (sdk, r#"{"error":"User denied the tool execution"}"#, true, (Status::Rejected, None)),
+            (sdk, "HTTP 403: access denied", true, (Status::Error, None)),
+            (sdk, "no such tool", true, (Status::Error, None)),
+            (cline, "a log\nThe user denied this operation.", false, (Status::Ok, None)),
         ] {
-            assert_eq!(outcome(output, is_error, Category::Shell), expected, "{output}");
+            assert_eq!(outcome(output, is_error, Category::Shell, writer), expected, "{output}");
         }
     }
 

@@ -23,7 +23,7 @@ static ABOUT: About = About {
     versions: "2025-03 to 5, CLI 7.7.9",
     rests_on: RestsOn::Source,
     records: Records { durations: Grain::Exact, ..cline::RECORDS },
-    parser_version: 7,
+    parser_version: 8,
     streams: &[cline::TASK, opencode::SESSION, opencode::FIRST_SESSION, opencode::STRAY],
     sectioned: &[opencode::DATABASE],
     began: &["ts", "created"],

@@ -18,7 +18,7 @@ static ABOUT: About = About {
     versions: "2024-11 to 3.52",
     rests_on: RestsOn::Source,
     records: cline::RECORDS,
-    parser_version: 6,
+    parser_version: 7,
     streams: &[cline::TASK],
     began: &["ts"],
     ..About::NEW
