@@ -1,6 +1,6 @@
 //! A session's messages, whichever store they come from.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::ledger::Entry;
 use super::record::{Block, Visibility};
@@ -38,8 +38,8 @@ pub(super) struct Conversation<'o, 's> {
     was_put_aside: bool,
     last_message: i64,
     has_copies: bool,
-    /// When each turn began, and its number. Microseconds since 1970.
-    turns: Vec<(i64, i64)>,
+    /// The turns that have a time, by their beginning. Microseconds since 1970.
+    turns: BTreeMap<i64, i64>,
 }
 
 impl<'o, 's> Conversation<'o, 's> {
@@ -53,7 +53,7 @@ impl<'o, 's> Conversation<'o, 's> {
             was_put_aside: false,
             last_message: 0,
             has_copies: false,
-            turns: Vec::new(),
+            turns: BTreeMap::new(),
         }
     }
 
@@ -64,7 +64,7 @@ impl<'o, 's> Conversation<'o, 's> {
 
     /// Returns the turn that a moment is in.
     pub(super) fn turn_at(&self, moment: i64) -> Option<i64> {
-        self.turns.iter().rev().find(|(began, _)| *began <= moment).map(|(_, turn)| *turn)
+        self.turns.range(..=moment).next_back().map(|(_, turn)| *turn)
     }
 
     /// Adds a message, and the billed response that a reply is of.
