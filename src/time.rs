@@ -16,6 +16,15 @@ pub fn plausible(moment: Option<i64>) -> Option<i64> {
     moment.filter(|moment| PLAUSIBLE.contains(moment))
 }
 
+/// Longest credible duration of a response: a day. Milliseconds.
+const LONGEST: i64 = 24 * 60 * 60 * 1000;
+
+/// Returns when a response ended that began at a moment; `None` if its duration is not credible. Microseconds since 1970.
+pub(crate) fn end_of_response(began: Option<i64>, duration_ms: Option<i64>) -> Option<i64> {
+    let duration_ms = duration_ms.filter(|ms| (1..LONGEST).contains(ms))?;
+    plausible(Some(began?.saturating_add(duration_ms * 1000)))
+}
+
 /// Parses ISO 8601 text. Without an offset, it is UTC.
 pub fn parse_iso(text: &str) -> Option<i64> {
     let text = text.trim();

@@ -434,7 +434,9 @@ fn findings_are_kept_until_the_lake_changes() {
     succeed(&mut bench.etl());
     assert!(found().contains("53ec0000"));
     // A detector of the user may depend on more than the lake.
-    kept().iter().for_each(|entry| fs::remove_file(entry).unwrap());
+    for entry in kept() {
+        fs::remove_file(entry).unwrap();
+    }
     let own = bench.path().join("queries/detectors");
     fs::create_dir_all(&own).unwrap();
     let text = include_str!("../sql/detectors/error_cascades.sql").replace("'error_cascades'", "'mine'");

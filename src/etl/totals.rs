@@ -6,12 +6,10 @@ use arrow::array::RecordBatch;
 
 use crate::agents;
 use crate::tables::{MessageColumns, MessageKind, PerRecordTable, Status, ToolCallColumns, UsageColumns, UsageGrain};
-use crate::time::plausible;
+use crate::time::end_of_response;
 
 /// Longest time between two records that counts as active. Microseconds.
 const ACTIVE_GAP: i64 = 5 * 60 * 1_000_000;
-/// Longest credible duration of a response: a day. Milliseconds.
-const LONGEST_REPLY: i64 = 24 * 60 * 60 * 1000;
 /// Longest title that comes from a prompt. Characters.
 const TITLE_LENGTH: usize = 200;
 
@@ -150,9 +148,10 @@ impl Totals {
         self.responses += i64::from(columns.grain(row) == UsageGrain::Response);
         if columns.grain(row) != UsageGrain::Session {
             let moment = columns.timestamp(row);
-            let duration = columns.duration_ms(row).filter(|ms| self.has_beginnings && (1..LONGEST_REPLY).contains(ms));
             self.add_moment(moment);
-            self.add_moment(moment.zip(duration).and_then(|(began, ms)| plausible(Some(began + ms * 1000))));
+            if self.has_beginnings {
+                self.add_moment(end_of_response(moment, columns.duration_ms(row)));
+            }
         }
         let total = columns.total_tokens(row);
         let cache_write = columns

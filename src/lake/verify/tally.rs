@@ -7,6 +7,7 @@ use arrow::datatypes::{Float64Type, Int64Type, TimestampMicrosecondType};
 
 use crate::tables::columns::{Column, StrList};
 use crate::tables::{MessageKind, Status, UsageGrain, Vocabulary};
+use crate::time::end_of_response;
 
 /// Shortest pause that does not count as active. Microseconds.
 const PAUSE: i64 = 5 * 60 * 1_000_000;
@@ -40,7 +41,7 @@ pub(super) const SESSION_COLUMNS: &[&str] = &[
 ];
 /// Columns of the other tables that are checked: messages, tool calls, usage.
 pub(super) const ROW_COLUMNS: [&[&str]; 3] = [
-    &["session_id", "seq", "message_id", "turn", "timestamp", "kind"],
+    &["session_id", "seq", "message_id", "turn", "timestamp", "kind", "model"],
     &[
         "session_id",
         "seq",
@@ -65,6 +66,8 @@ pub(super) const ROW_COLUMNS: [&[&str]; 3] = [
         "total_tokens",
         "cost_usd",
         "grain",
+        "timestamp",
+        "duration_ms",
     ],
 ];
 
@@ -72,7 +75,8 @@ pub(super) const ROW_COLUMNS: [&[&str]; 3] = [
 #[derive(Default)]
 pub(super) struct Tally {
     began: Option<i64>,
-    moments: Vec<i64>,
+    /// Times of messages and calls, of responses, and ends of responses. Microseconds since 1970.
+    moments: [Vec<i64>; 3],
     turns: BTreeSet<i64>,
     counts: BTreeMap<&'static str, i64>,
     commits: BTreeSet<String>,
@@ -81,6 +85,8 @@ pub(super) struct Tally {
     /// Sums over the usage; `None` if no row has a value.
     sums: BTreeMap<&'static str, i64>,
     models: BTreeSet<String>,
+    /// Models of messages.
+    said_by: BTreeSet<String>,
     cost: Option<f64>,
 }
 
@@ -88,6 +94,26 @@ impl Tally {
     fn add(&mut self, name: &'static str, number: i64) {
         let sum = self.counts.entry(name).or_default();
         *sum = sum.saturating_add(number);
+    }
+
+    fn note(&mut self, place: usize, moment: Option<i64>) {
+        if let Some(moments) = self.moments.get_mut(place) {
+            moments.extend(moment);
+        }
+    }
+
+    /// Returns the end and the active time: those of the row if they are right. Earlier versions left out the responses, and
+    /// the ends of responses count only for agents that date a reply by its beginning.
+    fn end_and_activity(&mut self, said: (Option<i64>, Option<i64>)) -> (Option<i64>, Option<i64>) {
+        let [records, responses, ends] = std::mem::take(&mut self.moments);
+        let mut all = Vec::new();
+        let mut with = |more: Vec<i64>| {
+            all.extend(more);
+            all.sort_unstable();
+            (all.last().copied(), Some(active_ms(&all)))
+        };
+        let possible = [records, responses, ends].map(&mut with);
+        if possible.contains(&said) { said } else { possible[1] }
     }
 
     /// Adds a row. `place` is the index of messages, tool calls or usage.
@@ -103,8 +129,9 @@ impl Tally {
         self.add("messages", 1);
         let moment = rows.moment("timestamp", row);
         self.began = self.began.into_iter().chain(moment).min();
-        self.moments.extend(moment);
+        self.note(0, moment);
         self.turns.extend(rows.number("turn", row));
+        self.said_by.extend(rows.text("model", row).map(str::to_owned));
         match rows.value("kind", row) {
             Some(MessageKind::Prompt) => self.add("prompts", 1),
             Some(MessageKind::ApiError) => self.add("api_errors", 1),
@@ -116,7 +143,9 @@ impl Tally {
 
     fn add_tool_call(&mut self, rows: &Rows<'_>, row: usize) {
         self.add("tool_calls", 1);
-        self.moments.extend(["started_at", "ended_at"].into_iter().filter_map(|column| rows.moment(column, row)));
+        for column in ["started_at", "ended_at"] {
+            self.note(0, rows.moment(column, row));
+        }
         match rows.value("status", row) {
             Some(Status::Error) => self.add("tool_errors", 1),
             Some(Status::Rejected) => self.add("tool_rejections", 1),
@@ -129,7 +158,13 @@ impl Tally {
     }
 
     fn add_usage(&mut self, rows: &Rows<'_>, row: usize) {
-        self.add("responses", i64::from(rows.value("grain", row) == Some(UsageGrain::Response)));
+        let grain = rows.value("grain", row);
+        self.add("responses", i64::from(grain == Some(UsageGrain::Response)));
+        if grain != Some(UsageGrain::Session) {
+            let moment = rows.moment("timestamp", row);
+            self.note(1, moment);
+            self.note(2, end_of_response(moment, rows.number("duration_ms", row)));
+        }
         for (sum, column) in [
             ("input_tokens", "input_tokens"),
             ("cache_read_tokens", "cache_read_tokens"),
@@ -152,10 +187,10 @@ impl Tally {
 
     /// Lists the differences to the session's row.
     pub(super) fn differences(mut self, rows: &Rows<'_>, row: usize) -> Vec<String> {
-        self.moments.sort_unstable();
         let turns = i64::try_from(self.turns.len()).unwrap_or(i64::MAX);
-        let mut expected: Vec<(&str, Option<i64>)> =
-            vec![("turns", Some(turns)), ("active_ms", Some(active_ms(&self.moments)))];
+        let said = (rows.moment("ended_at", row), rows.number("active_ms", row));
+        let (ended_at, active_ms) = self.end_and_activity(said);
+        let mut expected: Vec<(&str, Option<i64>)> = vec![("turns", Some(turns)), ("active_ms", active_ms)];
         let is_sum = |name: &&&str| name.ends_with("_tokens");
         // Earlier versions did not write them.
         let has_commits = rows.number("commits", row).is_some();
@@ -168,7 +203,7 @@ impl Tally {
         expected.extend(counts.map(|name| (*name, Some(self.counts.get(name).copied().unwrap_or(0)))));
         expected.extend(counted.filter(is_sum).map(|name| (*name, self.sums.get(name).copied())));
         let numbers = expected.into_iter().map(|(name, number)| (name, rows.number(name, row), number));
-        let moments = [("started_at", self.began), ("ended_at", self.moments.last().copied())];
+        let moments = [("started_at", self.began), ("ended_at", ended_at)];
         let moments = moments.into_iter().map(|(name, moment)| (name, rows.moment(name, row), moment));
         // Earlier versions of llrem wrote 0 instead of null. A run over some agents leaves that for the other agents.
         let is_said_as_zero =
@@ -191,8 +226,10 @@ impl Tally {
             found.push(format!("pull_requests {pull_requests:?}, its rows give {opened:?}"));
         }
         let models: BTreeSet<String> = rows.texts("models", row).into_iter().map(str::to_owned).collect();
-        if models != self.models {
-            found.push(format!("models {models:?}, its rows give {:?}", self.models));
+        // Earlier versions left out the models of messages.
+        let given = if self.models.is_empty() && !models.is_empty() { &self.said_by } else { &self.models };
+        if models != *given {
+            found.push(format!("models {models:?}, its rows give {given:?}"));
         }
         found
     }
