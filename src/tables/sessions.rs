@@ -44,7 +44,7 @@ lake_table! {
         ended_at: Opt<Ts> [Fact, Deltas],
         /// Active time: the session's duration without pauses of 5 minutes or more. Milliseconds.
         active_ms: I64 [Fact, Deltas],
-        /// Models used, the one with most tokens first.
+        /// Models used, the one with most tokens first; those of replies if no tokens are recorded by model.
         models: StrList [Name, Plain],
         /// Turns. A turn is a prompt or command of the person with everything up to the next one.
         turns: I64 [Fact, Plain],
