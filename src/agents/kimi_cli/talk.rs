@@ -67,8 +67,9 @@ impl Talk {
         Self { log, ..self }
     }
 
+    /// A record with an id of its own is the same one in the log.
     fn yield_record(&self, kind: Kind, id: &str, out: &mut Sink<'_>) {
-        if let Some(log) = self.log {
+        if let Some(log) = self.log.filter(|_| !is_global(id)) {
             out.yields_to(kind, id, log, None);
         }
     }
