@@ -76,8 +76,11 @@ pub(super) fn with_earlier(mut notes: Vec<Note>, earlier: &[Note]) -> Vec<Note> 
 /// Most sessions between one and its root; more means a cycle.
 const DEPTH: usize = 32;
 
-/// Sets the roots. A session that names its child may not know its own parent.
+/// Sets the roots. A session that names its child may not know its own parent. Without a root, the parent's counts.
 fn lift_roots(notes: &mut BTreeMap<(String, String), SessionNotes>) {
+    for said in notes.values_mut() {
+        said.root_session_id = said.root_session_id.take().or_else(|| said.parent_session_id.clone());
+    }
     let root_of = |(session, said): (&(String, String), &SessionNotes)| {
         said.root_session_id.clone().map(|root| (session.clone(), root))
     };

@@ -65,7 +65,7 @@ fn with_notes<'r>(row: SessionRow<'r>, entry: &SessionEntry, notes: Option<&'r S
     let user_name = row.user_name.or(project_path.and_then(user_of));
     let project = row.project.or(project_path.and_then(project_of));
     let is_spawned = row.parent_session_id.is_none() && notes.parent_session_id.is_some();
-    let noted_root = notes.root_session_id.as_deref().filter(|_| row.root_session_id == row.session_id);
+    let noted_root = notes.root_session_id.as_deref().filter(|_| !entry.marks.has_root());
     SessionRow {
         kind: kind_of(row.kind, is_spawned),
         title,

@@ -168,8 +168,6 @@ def total(home):
         torn = re.search(r'"session_id":"([^"]*)".*"messages":\[(\{.*?\}),\{', text)
         messages = items(document.get("messages")) if document else [json.loads(torn[2])]
         sessions.append((document.get("metadata") or {"session_id": torn[1]}, messages, path))
-    heads = {meta.get("session_id"): [messages[0]["message_id"]] for meta, messages, _ in sessions
-             if messages and messages[0].get("message_id")}
     for meta, messages, name in sorted(sessions, key=lambda it: str(it[0].get("start_time"))):
         session = meta.get("session_id") or name
         if session in stores:
@@ -177,9 +175,7 @@ def total(home):
         of_lines(session, meta, messages, found)
         numbers = spent(meta)
         before = metas.get(meta.get("parent_session_id"))
-        # A fork repeats its parent's messages, and its counters begin at 0.
-        is_fork = bool(messages) and messages[0].get("message_id") in heads.get(meta.get("parent_session_id"), ())
-        if before and not is_fork and messages[0].get("injected") is True and all(own >= its for own, its in zip(numbers, spent(before))):
+        if before and messages[0].get("injected") is True and all(own >= its for own, its in zip(numbers, spent(before))):
             numbers = [own - its for own, its in zip(numbers, spent(before))]
         if any(spent(meta)):
             usage[session, "total"] = model_of(meta), [numbers[0], 0, numbers[1]]

@@ -65,17 +65,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     }
     reader.read_all(&mut source.lines_again(lines)?)?;
     let parent = reader.meta.parent(source);
-    let head = parent.as_ref().and_then(|(_, lines)| first_id(source, lines));
-    // A fork repeats the messages of its parent, the summary that these may begin with too.
-    reader.begins_with_summary &= head.is_none() || head != reader.first_id;
-    reader.finish(parent.as_ref().map(|(meta, _)| meta))
-}
-
-/// The id of the first message in a file.
-fn first_id(source: &Source<'_>, path: &Path) -> Option<String> {
-    let mut lines = source.beside(path)?.lines().ok()?;
-    let text = repair(lines.next_line()?.bytes);
-    serde_json::from_str::<Message<'_>>(&text).ok()?.id.owned()
+    reader.finish(parent.as_ref())
 }
 
 fn extract_document(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
@@ -117,8 +107,6 @@ struct Reader<'o, 's> {
     last: u64,
     /// True if the first message is a summary of the session before.
     begins_with_summary: bool,
-    /// The first message's own id.
-    first_id: Option<String>,
 }
 
 impl<'s> RecordReader<'s> for Reader<'_, 's> {
@@ -137,9 +125,6 @@ impl<'s> RecordReader<'s> for Reader<'_, 's> {
             () if number == self.last => self.meta.moment("/end_time"),
             () => None,
         };
-        if is_first {
-            self.first_id = message.id.owned();
-        }
         let text = message.content.get();
         match message.role.get() {
             Some("user") => {
@@ -171,7 +156,7 @@ impl<'s> RecordReader<'s> for Reader<'_, 's> {
 impl<'o, 's> Reader<'o, 's> {
     fn new(id: &str, meta: Meta, last: u64, out: &'o mut Sink<'s>) -> Self {
         let thread = Thread::new(meta.facts(id));
-        Self { out, thread, meta, last, begins_with_summary: false, first_id: None }
+        Self { out, thread, meta, last, begins_with_summary: false }
     }
 
     /// The message's own id, which forks copy, or one made of what it says.

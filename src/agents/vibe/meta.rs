@@ -1,10 +1,10 @@
 //! Reads the description of a session: `meta.json`, or the `metadata` of a document.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
 
-use super::{LINES, META, STORES};
+use super::{META, STORES};
 use crate::agents::kit::values::At;
 use crate::extract::Facts;
 use crate::source::{Source, repair};
@@ -78,16 +78,16 @@ impl Meta {
         (spent != Spent::default()).then_some(spent)
     }
 
-    /// The description of the session that this one names as its parent, and where that one's messages are.
-    pub(super) fn parent(&self, source: &Source<'_>) -> Option<(Self, PathBuf)> {
+    /// The description of the session that this one continues, and its folder's name.
+    pub(super) fn parent(&self, source: &Source<'_>) -> Option<Self> {
         let id = self.0.text_at("/parent_session_id")?;
         // The folder is `<session>/messages.jsonl` or `<session>/agents/<session>/messages.jsonl`.
         let sessions = source.path.parent()?.parent()?;
         let short = id.get(..8).unwrap_or(id);
         let names = source.names_in(sessions);
         let near = names.iter().filter(|name| name.contains(short) && *name != STORES);
-        near.map(|name| (Self::beside(source, &sessions.join(name)), sessions.join(name).join(LINES)))
-            .find(|(meta, _)| meta.0.text_at("/session_id") == Some(id))
+        near.map(|name| Self::beside(source, &sessions.join(name)))
+            .find(|meta| meta.0.text_at("/session_id") == Some(id))
     }
 }
 
