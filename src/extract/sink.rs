@@ -276,6 +276,7 @@ impl<'a> Sink<'a> {
             *text = self.context.redactor.redact(text, &mut self.report.redactions).into_owned();
         }
         if let (Some(parent), None) = (&facts.parent_session_id, &facts.root_session_id) {
+            // Notes are followed to the outermost session.
             self.note(NoteField::Parent, session_key(self.context.agent, &facts.session_id), 0, parent);
         }
         let Some(mut rows) = self.current.take() else { return Ok(()) };

@@ -59,7 +59,7 @@ impl ModelCall {
 /// Calls by their ids.
 pub(super) type ModelCalls = BTreeMap<String, ModelCall>;
 
-/// What the extension measured of a chat.
+/// Measurements of a chat.
 #[derive(Clone, Default)]
 pub(super) struct Measured {
     pub(super) calls: ModelCalls,
@@ -151,7 +151,7 @@ const SPAN: [&str; 11] = [
 const PARENT: &str = "copilot_chat.parent_chat_session_id";
 const CACHE_WRITE: &str = "gen_ai.usage.cache_creation.input_tokens";
 
-/// What the spans of each session say.
+/// Measurements of each session, from its spans.
 type Sessions = BTreeMap<String, Measured>;
 
 /// Reads the database once for all chats of an editor.

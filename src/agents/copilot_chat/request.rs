@@ -143,7 +143,7 @@ impl<'v> Request<'v> {
                 let model = total.text_at("/model");
                 let [input, cached] = ["/inputTokens", "/cachedTokens"].map(|key| total.count_at(key));
                 let cached = cached.map(|cached| cached.min(input.unwrap_or(0)));
-                // What several models share counts for none of them.
+                // Values of the whole turn count for no model of several.
                 let turn = if totals.len() == 1 {
                     blank.clone()
                 } else {
