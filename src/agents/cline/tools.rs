@@ -96,7 +96,7 @@ const FAILURES: [&str; 5] = [
 
 /// Returns the status of a call, and its exit code.
 pub(super) fn outcome(output: &str, is_error: bool, category: Category, writer: Writer) -> (Status, Option<i64>) {
-    let text = super::xml::result(output).map_or(output, |(_, rest)| rest).trim_start();
+    let text = without_heading(output);
     let own = roo_result(text, writer);
     let text = own.as_ref().map_or(text, |(_, rest)| rest);
     let first = text.lines().next().unwrap_or_default();
@@ -116,10 +116,14 @@ pub(super) fn outcome(output: &str, is_error: bool, category: Category, writer: 
     (if failed { Status::Error } else { Status::Ok }, exit_code)
 }
 
+/// Returns a result without the line that names its tool.
+fn without_heading(output: &str) -> &str {
+    super::xml::result(output).map_or(output, |(_, rest)| rest).trim_start()
+}
+
 /// Returns the text that the person typed next to a decision, if it is in one of Roo Code's own results.
 pub(super) fn feedback(output: &str, writer: Writer) -> Option<String> {
-    let text = super::xml::result(output).map_or(output, |(_, rest)| rest).trim_start();
-    roo_result(text, writer)?.0.feedback.owned().filter(|text| !text.trim().is_empty())
+    roo_result(without_heading(output), writer)?.0.feedback.owned().filter(|text| !text.trim().is_empty())
 }
 
 /// Separates an object that Roo Code itself wrote from the tool's output after it. What a tool returned may be an object

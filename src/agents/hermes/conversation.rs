@@ -84,7 +84,7 @@ pub(super) struct Conversation<'o, 's> {
     archived: KeySet,
     /// True if the last message was put aside.
     was_archived: bool,
-    /// True after a compaction, until the person says something new: what it kept was copied.
+    /// True from a compaction until the person says something new. Until then, a message that was put aside may come again.
     may_be_copy: bool,
     abandoned: Vec<usize>,
 }
