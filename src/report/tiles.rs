@@ -1,5 +1,6 @@
 //! The tiles: one figure each, with its comparison and its shape over time.
 
+use chrono::NaiveDate;
 use maud::{Markup, html};
 
 use super::bars::Step;
@@ -182,13 +183,21 @@ fn recent(facts: &Facts<'_>) -> Tile {
     let first = starts.iter().position(|start| cost(*start).is_some()).unwrap_or(starts.len().saturating_sub(1));
     starts.drain(..first);
     let bars: Vec<Option<f64>> = starts.iter().map(|start| cost(*start)).collect();
-    let mut amounts: Vec<f64> = bars.iter().map(|bar| bar.unwrap_or(0.0)).collect();
     let last = bars.last().copied().flatten();
-    amounts.sort_by(f64::total_cmp);
     let mut notes = vec![facts.page.span.recent_name(is_month)];
-    if amounts.len() > 1 {
-        let noun = if is_month { "months" } else { "weeks" };
-        notes.push(format!("{} {noun}’ median {}", amounts.len(), money_in_tile(median(&amounts))));
+    // A week without use costs nothing; what one without a price cost is unknown.
+    let is_used = |start: &NaiveDate| rows.rows().any(|row| row.day(column) == Some(*start));
+    let earlier = starts.iter().zip(&bars).rev().skip(1);
+    let mut earlier: Vec<f64> =
+        earlier.filter_map(|(start, bar)| bar.or_else(|| (!is_used(start)).then_some(0.0))).collect();
+    earlier.sort_by(f64::total_cmp);
+    if !earlier.is_empty() {
+        let noun = if is_month { "month" } else { "week" };
+        let before = match earlier.len() {
+            1 => format!("{noun} before"),
+            several => format!("median of {several} {noun}s before"),
+        };
+        notes.push(format!("{before} {}", money_in_tile(median(&earlier))));
     }
     Tile { name, value: last.map_or_else(|| NONE.to_owned(), money_in_tile), class: "", notes, bars }
 }

@@ -2,6 +2,7 @@
 
 use chrono::NaiveDate;
 
+pub(super) use crate::shown::value::share_of;
 use crate::shown::{one_line, value};
 
 /// A narrow space that does not break.
@@ -93,11 +94,6 @@ pub(super) fn share(part: f64) -> String {
         _ if percent.abs() < 9.95 => format!("{percent:.1}{THIN}%"),
         _ => format!("{percent:.0}{THIN}%"),
     }
-}
-
-/// Returns a part of a whole, if there is one.
-pub(super) fn share_of(part: f64, whole: f64) -> Option<f64> {
-    (whole > 0.0).then(|| part / whole)
 }
 
 /// Returns how much a figure changed: `▲ 89 %`, `× 4.2`, `new`.

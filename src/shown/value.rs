@@ -117,6 +117,13 @@ pub fn share(part: f64) -> String {
     }
 }
 
+/// Returns a part as a share of the whole. `None` if the part is larger: a finding counts whole in the period in which it
+/// begins, even if the responses that it wastes come later.
+pub fn share_of(part: f64, whole: f64) -> Option<f64> {
+    // Sums of the same numbers differ by their order.
+    (whole > 0.0 && part <= whole + 1e-6).then(|| part / whole)
+}
+
 /// Returns a day as the key of a row, or in a title: `Fri 2026-07-17`.
 pub fn weekday_and_day(day: NaiveDate) -> String {
     day.format("%a %Y-%m-%d").to_string()
@@ -185,6 +192,13 @@ mod tests {
         assert_eq!(short, ["999", "1.00k", "83.2k", "421k", "1.00M", "47.6M", "1.06B"]);
         assert_eq!([0.0, 2.0, 1234.567, 0.001_234, -0.001].map(number), ["0", "2", "1,234.57", "0.0012", "-0.001"]);
         assert_eq!([0.0, 0.004, 0.09, 0.0949, 0.998, 1.0].map(share), ["0", "<1%", "9%", "9%", ">99%", "100%"]);
+    }
+
+    #[test]
+    fn a_part_that_is_larger_than_the_whole_has_no_share() {
+        let parts = [(1.0, 4.0), (0.1 + 0.2, 0.3), (1.04, 0.2), (1.0, 0.0)];
+        let shares = parts.map(|(part, whole)| share_of(part, whole).map(share));
+        assert_eq!(shares, [Some("25%".to_owned()), Some("100%".to_owned()), None, None]);
     }
 
     #[test]

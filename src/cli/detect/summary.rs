@@ -15,7 +15,7 @@ use crate::Result;
 use crate::query::Statement;
 use crate::query::canned::Library;
 use crate::query::short_id::{KnownSession, SessionIds};
-use crate::shown::value::{plural, share, usd_in_words};
+use crate::shown::value::{plural, share, share_of, usd_in_words};
 use crate::tables::{Basis, FindingRow};
 
 /// The query for the cost of a period.
@@ -138,11 +138,10 @@ impl Summary {
         if wasted <= 0.0 {
             return format!("{findings}, none with a price");
         }
-        let (of, part) = match (self.spent.shown(), self.spent.usd) {
-            (Some(shown), Some(spent)) if spent > 0.0 => {
-                (format!(" of {shown}"), format!(" ({})", share(wasted / spent)))
-            }
-            _ => Default::default(),
+        let part = self.spent.usd.and_then(|spent| share_of(wasted, spent));
+        let (of, part) = match self.spent.shown().zip(part) {
+            Some((shown, part)) => (format!(" of {shown}"), format!(" ({})", share(part))),
+            None => Default::default(),
         };
         format!("{findings}: {}{of} was wasted{part}", usd_in_words(wasted))
     }

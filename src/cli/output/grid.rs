@@ -83,11 +83,14 @@ impl Grid {
         self.wraps = true;
     }
 
-    /// Removes columns whose rows are all zero or unknown, apart from the key, and says which.
+    /// Removes columns that are all zero or unknown, apart from the key, and says which.
     pub fn leave_out_empty(&mut self) -> Vec<String> {
         let is_empty = |at: &usize| {
             let mut cells = self.rows.iter().filter_map(|row| row.get(*at));
-            *at > 0 && !self.rows.is_empty() && cells.all(Cell::is_nothing)
+            // A limit leaves out rows that the total has.
+            let total = self.total.as_ref().and_then(|row| row.get(*at));
+            let has_total = total.is_some_and(|cell| cell.weight == Weight::Something);
+            *at > 0 && !self.rows.is_empty() && cells.all(Cell::is_nothing) && !has_total
         };
         let gone: Vec<usize> = (0..self.columns.len()).filter(is_empty).collect();
         let has = |at: usize, weight| self.rows.iter().any(|row| row.get(at).is_some_and(|cell| cell.weight == weight));

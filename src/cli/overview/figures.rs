@@ -60,7 +60,7 @@ struct Wasted {
     day: NaiveDate,
     agent: String,
     project: Option<String>,
-    usd: f64,
+    usd: Option<f64>,
 }
 
 /// The agent or project whose figures are added up.
@@ -90,7 +90,8 @@ pub(super) struct Sums {
     pub(super) unpriced: i64,
     pub(super) sessions: i64,
     pub(super) prompts: i64,
-    pub(super) wasted: f64,
+    /// Waste of the findings, if any has a price.
+    pub(super) wasted: Option<f64>,
     pub(super) findings: i64,
 }
 
@@ -131,8 +132,11 @@ impl Figures {
             unpriced: used().map(|it| it.unpriced).sum(),
             sessions: count(used().map(|it| &it.session).collect::<BTreeSet<_>>().len()),
             prompts: used().map(|it| it.prompts).sum(),
-            // An empty sum of floats is -0.
-            wasted: wasted().map(|it| it.usd).fold(0.0, |sum, usd| sum + usd),
+            wasted: if wasted().next().is_none() {
+                Some(0.0)
+            } else {
+                wasted().filter_map(|it| it.usd).reduce(|sum, usd| sum + usd)
+            },
             findings: count(wasted().count()),
         }
     }
@@ -166,7 +170,7 @@ impl Figures {
             ("name", texts(&|_, of| of.name().map(str::to_owned))),
             ("cost_usd", amounts(|sums| sums.usd)),
             ("unpriced_responses", counts(|sums| sums.unpriced)),
-            ("wasted_cost_usd", amounts(|sums| Some(sums.wasted))),
+            ("wasted_cost_usd", amounts(|sums| sums.wasted)),
             ("findings", counts(|sums| sums.findings)),
             ("sessions", counts(|sums| sums.sessions)),
             ("prompts", counts(|sums| sums.prompts)),
@@ -211,7 +215,7 @@ impl Wasted {
             day: value::day_of(finding.first_at?, settings.clock.zone)?,
             agent: finding.agent.to_owned(),
             project: finding.project.map(str::to_owned),
-            usd: finding.wasted_cost_usd.unwrap_or(0.0),
+            usd: finding.wasted_cost_usd,
         })
     }
 }
@@ -236,4 +240,24 @@ fn used(rows: &RecordBatch) -> Vec<Used> {
 
 fn count(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waste_without_a_price_is_unknown_and_no_findings_waste_nothing() {
+        let day: NaiveDate = "2026-08-14".parse().unwrap();
+        let span = Span { name: "today".to_owned(), first: day, last: day };
+        let wasted = |amounts: &[Option<f64>]| {
+            let finding = |usd: &Option<f64>| Wasted { day, agent: "codex".to_owned(), project: None, usd: *usd };
+            let figures = Figures { used: Vec::new(), wasted: amounts.iter().map(finding).collect() };
+            let sums = figures.sums(&span, &Of::All);
+            (sums.findings, sums.wasted)
+        };
+        assert_eq!(wasted(&[None]), (1, None));
+        assert_eq!(wasted(&[None, Some(1.5)]), (2, Some(1.5)));
+        assert_eq!(wasted(&[]), (0, Some(0.0)));
+    }
 }

@@ -8,7 +8,7 @@ use super::figures::{Of, Sums};
 use super::periods::Span;
 use crate::Result;
 use crate::lake::AnyLake;
-use crate::shown::value::{self, plural, share, usd_in_words};
+use crate::shown::value::{self, plural, share, share_of, usd_in_words};
 use crate::shown::width::width;
 use crate::shown::{in_home, one_line};
 
@@ -70,7 +70,7 @@ impl Overview<'_> {
         let mut grid = Grid::new([Column::new("", Role::Text)].into_iter().chain(columns).collect());
         let all = self.spans.iter().map(|span| self.figures.sums(span, &Of::All)).collect::<Vec<_>>();
         grid.push(self.row("cost", &all, cost));
-        grid.push(self.row("  wasted", &all, |sums| money(sums.wasted)));
+        grid.push(self.row("  wasted", &all, |sums| sums.wasted.map_or_else(Cell::unknown, money)));
         grid.push(self.row("sessions", &all, |sums| Cell::count(sums.sessions)));
         grid.push(self.row("prompts", &all, |sums| Cell::count(sums.prompts)));
         let agents = self.figures.names(|agent, _| Of::Agent(agent.to_owned()));
@@ -162,11 +162,14 @@ impl Overview<'_> {
             return Some(look.prose(&format!("Wasted, {when}: nothing found")));
         }
         let at_least = if sums.unpriced > 0 { "+" } else { "" };
-        let part = sums.usd.filter(|usd| *usd > 0.0).map(|usd| (usd, sums.wasted / usd));
+        let findings = plural(sums.findings.unsigned_abs(), "finding");
+        let Some(wasted) = sums.wasted else {
+            return Some(look.prose(&format!("Wasted, {when}: {findings}, none with a price")));
+        };
+        let part = sums.usd.and_then(|usd| Some((usd, share_of(wasted, usd)?)));
         let of = part
             .map_or_else(String::new, |(usd, part)| format!(" of {}{at_least} ({})", usd_in_words(usd), share(part)));
-        let findings = plural(sums.findings.unsigned_abs(), "finding");
-        let line = look.prose(&format!("Wasted, {when}: {}{of}, {findings}", usd_in_words(sums.wasted)));
+        let line = look.prose(&format!("Wasted, {when}: {}{of}, {findings}", usd_in_words(wasted)));
         let is_much = part.is_some_and(|(_, part)| part >= MUCH);
         Some(if is_much { look.paint.yellow(line.trim_end()) + "\n" } else { line })
     }

@@ -95,6 +95,14 @@ fn tokens_become_short_then_one_column_then_columns_leave() {
 }
 
 #[test]
+fn a_column_with_a_total_stays() {
+    let mut grid = by_day();
+    let at = grid.columns.iter().position(|column| column.name == "cache write").unwrap();
+    grid.total.as_mut().unwrap()[at] = Cell::text("6");
+    assert_eq!(grid.leave_out_empty(), Vec::<String>::new());
+}
+
+#[test]
 fn columns_without_values_are_left_out_and_named() {
     let mut grid = by_day();
     assert_eq!(grid.leave_out_empty(), ["left out, all zero: cache write"]);
