@@ -27,20 +27,27 @@ with chosen as (
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)
 ),
+-- Failed calls. Their texts are cut before the join, which would copy them.
+errors as (
+  select c.number, t.seq, t.category, t.name, t.command, t.file_path, t.output, t.exit_code
+  from (
+    select
+      machine, agent, session_id, seq, category, name, file_path, exit_code,
+      substr(command, 1, 501) as command,
+      substr(output, 1, 600) as output
+    from tool_calls
+    where status = 'error'
+  ) t
+  join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
+),
 -- Failed commands without arguments, or with only a subcommand, whose output shows how to use them.
 usages as (
-  select c.number, t.seq
-  from tool_calls t
-  join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
-  where t.status = 'error'
-    and t.category = 'shell'
-    and length(t.command) <= 500
-    and regexp_replace(substr(t.command, 1, 500), '^([\s\S]*(&&|[|;\n]))? *[^ \n]+( [a-z][a-z-]*)? *(2>&1)? *$', '') = ''
-    and (
-      lower(substr(t.output, 1, 600)) like '%usage:%'
-      or lower(substr(t.output, 1, 600)) like '%options:%'
-      or lower(substr(t.output, 1, 600)) like '%commands:%'
-    )
+  select number, seq
+  from errors
+  where category = 'shell'
+    and length(command) <= 500
+    and regexp_replace(command, '^([\s\S]*(&&|[|;\n]))? *[^ \n]+( [a-z][a-z-]*)? *(2>&1)? *$', '') = ''
+    and (lower(output) like '%usage:%' or lower(output) like '%options:%' or lower(output) like '%commands:%')
 ),
 calls as (
   select
@@ -136,7 +143,7 @@ named as (
       || coalesce(
         nullif(trim(substr(split_part(
           regexp_replace(
-            regexp_replace(substr(t.output, 1, 600), '^[\s\S]*\n(Output|Error):\n|</tool_use_error>', ''),
+            regexp_replace(t.output, '^[\s\S]*\n(Output|Error):\n|</tool_use_error>', ''),
             '^(Exit code:? [0-9]+|<tool_use_error>|Error:|\s)+', ''
           ), chr(10), 1), 1, 80)), ''),
         'exit code ' || cast(t.exit_code as text),
@@ -144,10 +151,7 @@ named as (
       ) as call
   from runs r
   join failures f on f.number = r.number and f.is_sidechain = r.is_sidechain and f.run = r.run and f.place <= 5
-  join chosen c on c.number = r.number
-  join tool_calls t
-    on t.machine = c.machine and t.agent = c.agent and t.session_id = c.session_id and t.seq = f.first_seq
-  where t.status = 'error'
+  join errors t on t.number = f.number and t.seq = f.first_seq
 ),
 listed as (
   select

@@ -28,10 +28,15 @@ with chosen as (
 ),
 calls as (
   select
-    c.number, t.seq, t.category, t.file_path, t.response_id,
-    t.category in ('edit', 'write') as is_edit,
-    case when t.status = 'error' and t.category in ('edit', 'write') then lower(substr(t.output, 1, 300)) else '' end as error
-  from tool_calls t
+    c.number, t.seq, t.category, t.file_path, t.response_id, t.error,
+    t.category in ('edit', 'write') as is_edit
+  from (
+    -- Outputs are cut before the join, which would copy them.
+    select
+      machine, agent, session_id, seq, category, file_path, response_id,
+      case when status = 'error' and category in ('edit', 'write') then lower(substr(output, 1, 300)) else '' end as error
+    from tool_calls
+  ) t
   join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
 ),
 judged as (
