@@ -11,6 +11,8 @@
 #[path = "engines/answers.rs"]
 mod answers;
 mod common;
+#[path = "engines/costs.rs"]
+mod costs;
 #[path = "engines/hours.rs"]
 mod hours;
 #[path = "engines/intervals.rs"]
@@ -46,6 +48,8 @@ mod sums;
 #[cfg(unix)]
 #[path = "engines/team.rs"]
 mod team;
+#[path = "engines/work.rs"]
+mod work;
 
 use common::{Built, Home};
 

@@ -2,7 +2,8 @@
 -- title: Five-hour blocks
 -- group: Limits -- use in blocks of five hours
 -- about: Usage in each block of five hours, newest first. A block begins with the whole hour of its first response. The
--- about: first response after its end begins the next block.
+-- about: first response after its end begins the next block. Filters choose responses before blocks are made, so they
+-- about: can move blocks. Responses without a time are left out.
 -- param: since timestamp = null -- Only from this time on.
 -- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.
@@ -12,7 +13,7 @@
 -- column: block -- When the block began.
 -- column: last_used -- When its last response began.
 -- column: responses -- API responses; null if the agent records only turns or sessions. Count.
--- column: sessions -- Sessions that used tokens in this time. Count.
+-- column: sessions -- Sessions that used tokens in this time; a subagent's session counts as part of its parent. Count.
 -- column: input_tokens -- Input that was neither read from nor written to a cache. Tokens.
 -- column: cache_read_tokens -- Input read from a cache. Tokens.
 -- column: cache_write_tokens -- Input written to a cache. Tokens.
@@ -27,12 +28,13 @@ with recursive used as (
     -- Whole hours of the time zone, which can differ from those of UTC. Minutes are subtracted, because in some engines
     -- date_trunc to hours gives the other of two equal hours when the clocks go back.
     floor((extract(epoch from date_trunc('minute', u.timestamp)) - extract(minute from u.timestamp) * 60) / 3600.0) as hour,
-    u.machine || '/' || u.session_id as session,
+    u.machine || '/' || s.root_session_id as session,
     u.timestamp,
     u.grain,
     u.input_tokens,
     u.cache_read_tokens,
-    coalesce(u.cache_write_5m_tokens, 0) + coalesce(u.cache_write_1h_tokens, 0) as cache_write_tokens,
+    coalesce(u.cache_write_5m_tokens + u.cache_write_1h_tokens, u.cache_write_5m_tokens, u.cache_write_1h_tokens)
+      as cache_write_tokens,
     u.output_tokens,
     u.cost_usd
   from usage u

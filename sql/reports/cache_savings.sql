@@ -4,8 +4,9 @@
 -- about: What the responses of each day cost, by agent, and what they would have cost if nothing had been read from or
 -- about: written to a cache, oldest day first. Days are those of the session's time zone. Responses without a price, and
 -- about: those of agents that do not record cache reads, are left out.
--- note: The savings are estimated from the cost of each response, with the multiples that most models have. Without a cache
--- note: people would have worked in another way.
+-- note: The savings are estimated from the cost of each response, with Anthropic's multiples. They are too high for models
+-- note: of OpenAI and Google, whose output costs 6 to 8 times the input. Without a cache people would have worked in
+-- note: another way.
 -- param: read_price float = 0.1 -- Price of a token read from a cache. Multiple of the uncached price.
 -- param: short_write_price float = 1.25 -- Price of a token written to a short cache. Multiple of the uncached price.
 -- param: long_write_price float = 2 -- Price of a token written to a long cache. Multiple of the uncached price.

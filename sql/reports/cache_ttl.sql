@@ -3,9 +3,10 @@
 -- group: Caches -- five minutes or an hour of cache
 -- about: Tokens written to caches that live for 5 minutes or for an hour, by week, agent, version and model, newest first, and
 -- about: what the other lifetime would have saved. An hour is worth its higher price only if the thread pauses for 5 to 60
--- about: minutes and then goes on. A thread is the responses of a session by one model.
+-- about: minutes and then goes on. A thread is the responses of a session by one model; those of side conversations are
+-- about: a thread of their own. Responses without a time are left out.
 -- note: The savings assume that the work would have gone on in the same way, and they are estimated from the cost of each
--- note: response. Other machines may have used the same cache.
+-- note: response with a price. Other machines may have used the same cache.
 -- param: read_price float = 0.1 -- Price of a token read from a cache. Multiple of the uncached price.
 -- param: short_write_price float = 1.25 -- Price of a token written to a short cache. Multiple of the uncached price.
 -- param: long_write_price float = 2 -- Price of a token written to a long cache. Multiple of the uncached price.
@@ -30,7 +31,7 @@
 -- total: sum of responses, short_tokens, rewritten_tokens, long_tokens, unneeded_tokens, if_long_saves_usd, if_short_saves_usd
 with numbered as (
   select
-    s.machine, s.agent, s.session_id, s.agent_version, s.is_subagent,
+    s.machine, s.agent, s.session_id, s.agent_version,
     row_number() over (
       order by s.machine asc nulls last, s.agent asc nulls last, s.session_id asc nulls last
     ) as number
@@ -41,7 +42,7 @@ with numbered as (
 ),
 requests as (
   select
-    s.number, u.agent, u.timestamp, u.model, s.agent_version,
+    s.number, u.is_sidechain, u.agent, u.timestamp, u.model, s.agent_version,
     coalesce(u.input_tokens, 0) as uncached,
     coalesce(u.cache_read_tokens, 0) as cache_read,
     coalesce(u.cache_write_5m_tokens, 0) as short_write,
@@ -54,12 +55,12 @@ requests as (
       0
     ) as token_price,
     row_number() over (
-      partition by s.number, u.model
+      partition by s.number, u.is_sidechain, u.model
       order by u.timestamp asc nulls last, u.source_line asc nulls last, u.response_id asc nulls last
     ) as place
   from usage u
   join numbered s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id
-  where u.grain = 'response' and u.timestamp is not null and (s.is_subagent or not u.is_sidechain)
+  where u.grain = 'response' and u.timestamp is not null
     and u.total_tokens > coalesce(u.output_tokens, 0)
 ),
 followed as (
@@ -71,18 +72,18 @@ followed as (
     max(case
       when r.short_write + r.long_write > 0 then r.place * 2 + case when r.long_write > r.short_write then 1 else 0 end
     end) over (
-      partition by r.number, r.model order by r.place asc nulls last
+      partition by r.number, r.is_sidechain, r.model order by r.place asc nulls last
       rows between unbounded preceding and 1 preceding
     ) as latest_write
   from requests r
-  window thread as (partition by r.number, r.model order by r.place asc nulls last)
+  window thread as (partition by r.number, r.is_sidechain, r.model order by r.place asc nulls last)
 ),
 parts as (
   select
     f.*,
     f.rest > 300 and f.rest <= 3600 as is_rested,
     sum(case when f.rest > 3600 then 1 else 0 end) over (
-      partition by f.number, f.model order by f.place asc nulls last
+      partition by f.number, f.is_sidechain, f.model order by f.place asc nulls last
       rows between unbounded preceding and current row
     ) as part
   from followed f
@@ -91,7 +92,7 @@ placed as (
   select
     p.*,
     max(case when p.is_rested then p.place end) over (
-      partition by p.number, p.model, p.part
+      partition by p.number, p.is_sidechain, p.model, p.part
     ) as last_rested,
     -- A shorter request is a different one.
     case when p.is_rested and p.latest_write % 2 = 0

@@ -2,7 +2,7 @@
 -- title: What compactions cost
 -- group: Caches -- also compaction_rate
 -- about: What compactions removed from the context and what the request after each cost, by project, agent and cause,
--- about: most expensive first.
+-- about: most expensive first. Subagents count too. Compactions without a response between them count as one.
 -- note: The cost is a lower bound: most agents do not record the request that writes the summary.
 -- param: regrowth int = 10 -- Responses after a compaction in which the context grows again. Count.
 -- param: since timestamp = null -- Only sessions that started at this time or later.
@@ -23,11 +23,12 @@
 with summaries as (
   select m.machine, m.agent, m.session_id, m.timestamp, m.message_id, m.turn
   from messages m
-  where m.kind = 'compaction' and m.timestamp is not null and not m.is_sidechain
+  join sessions s on s.machine = m.machine and s.agent = m.agent and s.session_id = m.session_id
+  where m.kind = 'compaction' and m.timestamp is not null and (s.is_subagent or not m.is_sidechain)
 ),
 compacted as (
   select
-    s.machine, s.agent, s.session_id, s.project, s.started_at,
+    s.machine, s.agent, s.session_id, s.project, s.started_at, s.is_subagent,
     row_number() over (
       order by s.machine asc nulls last, s.agent asc nulls last, s.session_id asc nulls last
     ) as number
@@ -44,7 +45,8 @@ events as (
     u.cost_usd, cast(null as bigint) as turn
   from usage u
   join compacted c on c.machine = u.machine and c.agent = u.agent and c.session_id = u.session_id
-  where u.grain = 'response' and u.total_tokens is not null and u.timestamp is not null and not u.is_sidechain
+  where u.grain = 'response' and u.total_tokens is not null and u.timestamp is not null
+    and (c.is_subagent or not u.is_sidechain)
   union all
   select
     c.number, m.timestamp, 1, m.message_id, 0, 0, cast(null as double), m.turn
@@ -75,6 +77,7 @@ by_part as (
   select
     number, part,
     max(case when is_compaction = 1 then turn end) as turn,
+    max(case when is_compaction = 1 then moment end) as compacted_at,
     max(case when is_compaction = 0 and place = places then tokens + output_tokens end) as last_tokens,
     max(case when is_compaction = 0 and place = 1 then tokens end) as first_tokens,
     max(case when is_compaction = 0 and place <= $regrowth then tokens end) as regrown_tokens,
@@ -82,23 +85,35 @@ by_part as (
   from numbered
   group by number, part
 ),
+followed as (
+  select p.*, lag(p.last_tokens) over (partition by p.number order by p.part) as tokens_before
+  from by_part p
+  where p.last_tokens is not null
+),
 manual as (
-  select distinct m.machine, m.agent, m.session_id, m.turn
+  select m.machine, m.agent, m.session_id, m.turn, min(m.timestamp) as asked_at
   from messages m
-  where m.kind = 'command' and (m.text = '/compact' or m.text like '/compact %' or m.text = '/compress')
+  where m.kind = 'command'
+    and (
+      m.text = '/compact' or m.text like '/compact %' or m.text = '/compress'
+      or m.text like '%<command-name>/compact</command-name>%'
+    )
+  group by m.machine, m.agent, m.session_id, m.turn
 ),
 compactions as (
   select
     s.project, s.agent,
-    case when c.turn is not null then 'manual' else 'automatic' end as cause,
-    b.last_tokens as tokens_before, a.first_tokens as tokens_after,
+    -- Claude Code may write the command after the compaction, as a turn of its own.
+    case when c.turn is not null or n.asked_at <= a.compacted_at then 'manual' else 'automatic' end as cause,
+    a.tokens_before, a.first_tokens as tokens_after,
     a.regrown_tokens - a.first_tokens as tokens_regrown, a.first_cost_usd
-  from by_part a
-  join by_part b on b.number = a.number and b.part = a.part - 1
+  from followed a
   join compacted s on s.number = a.number
   left join manual c
     on c.machine = s.machine and c.agent = s.agent and c.session_id = s.session_id and c.turn = a.turn
-  where a.first_tokens is not null and b.last_tokens is not null
+  left join manual n
+    on n.machine = s.machine and n.agent = s.agent and n.session_id = s.session_id and n.turn = a.turn + 1
+  where a.tokens_before is not null
     and ($since is null or s.started_at >= $since)
     and ($until is null or s.started_at < $until)
     and ($project is null or s.project = $project)

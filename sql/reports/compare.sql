@@ -2,8 +2,8 @@
 -- title: Models, efforts, versions side by side
 -- group: Cost -- models, efforts or versions side by side
 -- about: What a turn costs and how it ends, by model, agent, effort, version or entry point, with 95 % intervals over
--- about: sessions. Turns with several values of it are left out, as are subagents. With fewer than `min_sessions`
--- about: sessions, only the counts are shown.
+-- about: sessions. Turns with several values of it are left out, as are turns without a response, subagents, and agents
+-- about: that record no single responses. With fewer than `min_sessions` sessions, only the counts are shown.
 -- note: Hard tasks go to strong models: compare within a project (`projects` shows the mix). Compare efforts and turns
 -- note: within an agent: agents count them differently. About one comparison in twenty differs by chance.
 -- param: by text = 'model' -- What to compare: model, agent, effort, version or entrypoint.
@@ -17,8 +17,8 @@
 -- column: sessions -- Sessions with such turns. Count.
 -- column: projects -- Projects of these sessions. Count.
 -- column: turns -- Turns. Count.
--- column: mixed_turns -- Turns with several values, which are left out; counted at each. Count.
--- column: usd_per_turn -- Mean over sessions of their mean cost of a turn. USD.
+-- column: mixed_turns -- Turns with several values, which are left out; counted at each of the values. Count.
+-- column: usd_per_turn -- Mean over sessions of their mean cost of a turn, over the turns whose responses all have a price. USD.
 -- column: usd_low -- Lower end of the interval. USD.
 -- column: usd_high -- Upper end of the interval. USD.
 -- column: tokens_per_turn -- Mean over sessions of their mean tokens of a turn, output and input. Tokens.
@@ -55,7 +55,7 @@ turns as (
     min(value) as value,
     max(value) as other_value,
     -- Whole nano-dollars add up to the same sum in any order.
-    sum(round(cost_usd * 1e9)) as nanos,
+    case when count(cost_usd) = count(*) then sum(round(cost_usd * 1e9)) end as nanos,
     sum(total_tokens) as tokens,
     sum(case when reasoning_tokens is not null then output_tokens end) as output_tokens,
     sum(reasoning_tokens) as reasoning_tokens
@@ -68,20 +68,21 @@ calls as (
     count(*) as calls,
     count(*) filter (where t.status = 'error') as failed
   from tool_calls t
-  where t.turn is not null
+  where t.turn is not null and not t.is_sidechain
   group by t.machine, t.agent, t.session_id, t.turn
 ),
 aborts as (
   select distinct m.machine, m.agent, m.session_id, m.turn
   from messages m
-  where m.kind = 'abort' and m.turn is not null
+  where m.kind = 'abort' and m.turn is not null and not m.is_sidechain
 ),
 mixed as (
   select agent, value, count(*) as mixed_turns
   from (
-    select agent, value from turns where value <> other_value
-    union all
-    select agent, other_value from turns where value <> other_value
+    select distinct r.machine, r.agent, r.session_id, r.turn, r.value
+    from responses r
+    join turns t on t.machine = r.machine and t.agent = r.agent and t.session_id = r.session_id and t.turn = r.turn
+    where t.value <> t.other_value and r.value is not null
   )
   group by agent, value
 ),
@@ -89,7 +90,7 @@ by_session as (
   select
     t.machine, t.agent, t.session_id, t.value, t.project,
     count(*) as turns,
-    sum(t.nanos) / 1e9 / count(*) as usd,
+    sum(t.nanos) / 1e9 / nullif(count(t.nanos), 0) as usd,
     sum(t.tokens) * 1.0 / count(*) as tokens,
     coalesce(sum(c.calls), 0) as calls,
     coalesce(sum(c.failed), 0) as failed,
@@ -137,11 +138,11 @@ figures as (
   from compared c
 )
 select
-  f.agent,
-  f.value,
-  f.sessions,
-  f.projects,
-  f.turns,
+  coalesce(f.agent, m.agent) as agent,
+  coalesce(f.value, m.value) as value,
+  coalesce(f.sessions, 0) as sessions,
+  coalesce(f.projects, 0) as projects,
+  coalesce(f.turns, 0) as turns,
   coalesce(m.mixed_turns, 0) as mixed_turns,
   case when f.sessions >= $min_sessions then f.usd end as usd_per_turn,
   -- `greatest` leaves nulls out.
@@ -162,5 +163,5 @@ select
   case when f.sessions >= $min_sessions then round(f.reasoning_tokens * 1.0 / nullif(f.output_tokens, 0), 4) end
     as reasoning_share
 from figures f
-left join mixed m on m.agent = f.agent and m.value = f.value
-order by f.agent, f.sessions desc nulls last, f.value nulls last
+full join mixed m on m.agent = f.agent and m.value = f.value
+order by agent, sessions desc nulls last, value nulls last

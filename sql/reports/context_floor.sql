@@ -3,7 +3,7 @@
 -- group: Caches -- context before the work begins
 -- about: How large the first request of a session is: instructions, memory files, tools of MCP servers and the first
 -- about: prompt. Every later request of the session carries the same again. By project, agent and its version, the
--- about: largest part of the cost first. Forks are left out.
+-- about: largest part of the cost first. Forks and side conversations are left out.
 -- note: Look at the least and the median: a session that continues another begins with all of that one's context. The
 -- note: first prompt counts too.
 -- param: since timestamp = null -- Only sessions that started at this time or later.
@@ -25,7 +25,7 @@
 -- total: sum of sessions, first_cost_usd, later_responses
 with firsts as (
   select
-    u.machine, u.agent, u.session_id, u.cost_usd,
+    s.project, s.agent, s.agent_version, s.is_subagent, u.cost_usd,
     coalesce(u.input_tokens, 0) + coalesce(u.cache_read_tokens, 0) + coalesce(u.cache_write_5m_tokens, 0)
       + coalesce(u.cache_write_1h_tokens, 0) as tokens,
     row_number() over (
@@ -34,13 +34,19 @@ with firsts as (
     ) as place,
     count(*) over (partition by u.machine, u.agent, u.session_id) as responses
   from usage u
-  where u.grain = 'response' and u.total_tokens is not null
+  join sessions s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id
+  where u.grain = 'response' and u.total_tokens is not null and (s.is_subagent or not u.is_sidechain)
+    and s.forked_from_session_id is null
+    and ($since is null or s.started_at >= $since)
+    and ($until is null or s.started_at < $until)
+    and ($project is null or s.project = $project)
+    and ($agent is null or s.agent = $agent)
 )
 select
-  s.project,
-  s.agent,
-  s.agent_version,
-  s.is_subagent,
+  f.project,
+  f.agent,
+  f.agent_version,
+  f.is_subagent,
   count(*) as sessions,
   min(f.tokens) as least_tokens,
   cast(floor(median(f.tokens)) as bigint) as median_tokens,
@@ -49,12 +55,6 @@ select
   sum(round(f.cost_usd * 1e9)) / 1e9 as first_cost_usd,
   sum(f.responses - 1) as later_responses
 from firsts f
-join sessions s on s.machine = f.machine and s.agent = f.agent and s.session_id = f.session_id
 where f.place = 1
-  and s.forked_from_session_id is null
-  and ($since is null or s.started_at >= $since)
-  and ($until is null or s.started_at < $until)
-  and ($project is null or s.project = $project)
-  and ($agent is null or s.agent = $agent)
-group by s.project, s.agent, s.agent_version, s.is_subagent
+group by f.project, f.agent, f.agent_version, f.is_subagent
 order by first_cost_usd desc nulls last, sessions desc nulls last, project nulls last, agent, agent_version nulls last, is_subagent

@@ -10,7 +10,7 @@
 -- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
--- column: repository -- Git repository; the project's short name if the agent recorded no repository.
+-- column: repository -- Git repository, also if only another session in the folder recorded it; else the project's short name.
 -- column: branch -- Git branch; null if the agent recorded none.
 -- column: is_default -- True for a default branch: all kinds of work meet there.
 -- column: basis -- Where the branch is from: response, session, or both; null without a branch.
@@ -23,7 +23,23 @@
 -- column: last_used -- When the last response began.
 -- show: branch, cost_usd, repository, sessions, responses, total_tokens, last_used, basis, is_default
 -- total: totals, sessions = billed_sessions
-with stamped as (
+with located as (
+  select
+    s.*,
+    -- Claude Code records the repository only in sessions that opened a pull request.
+    coalesce(
+      s.git_repo,
+      case
+        when s.project_path is not null and min(s.git_repo) over folder = max(s.git_repo) over folder
+        then min(s.git_repo) over folder
+      end,
+      max(s.git_repo) over (partition by s.machine, s.agent, s.root_session_id),
+      s.project
+    ) as repository
+  from sessions s
+  window folder as (partition by s.machine, s.project_path)
+),
+stamped as (
   select m.machine, m.agent, m.session_id, m.response_id, max(m.git_branch) as branch
   from messages m
   where m.response_id is not null and m.git_branch <> 'HEAD'
@@ -31,13 +47,13 @@ with stamped as (
 ),
 placed as (
   select
-    coalesce(s.git_repo, s.project) as repository,
+    s.repository,
     coalesce(b.branch, s.git_branch) as branch,
     case when b.branch is not null then 'response' when s.git_branch is not null then 'session' end as basis,
     s.machine || '/' || s.agent || '/' || s.root_session_id as root,
     u.cost_usd, u.grain, u.total_tokens, u.timestamp
   from usage u
-  join sessions s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id
+  join located s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id
   left join stamped b
     on b.machine = u.machine and b.agent = u.agent and b.session_id = u.session_id and b.response_id = u.response_id
   where ($since is null or u.timestamp >= $since or (u.timestamp is null and s.started_at >= $since))

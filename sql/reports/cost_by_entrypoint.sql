@@ -14,7 +14,7 @@
 -- column: started_by -- person, automation or unclear.
 -- column: agent -- Coding agent.
 -- column: entrypoint -- What started the agent, as stored; null if it recorded none.
--- column: project -- Short name of the project; null if the agent recorded none.
+-- column: project -- Short name of the project, for a subagent that of the session that started it; null if the agent recorded none.
 -- column: cost_usd -- Cost of the priced responses; null if none has a price. USD.
 -- column: unpriced_responses -- Responses (or turns, sessions) without a known price, which cost_usd leaves out. Count.
 -- column: sessions -- Sessions that used tokens; a subagent's session counts as part of its parent. Count.
@@ -27,7 +27,7 @@ with placed as (
   select
     s.agent,
     coalesce(r.entrypoint, s.entrypoint) as entrypoint,
-    s.project,
+    coalesce(r.project, s.project) as project,
     s.machine || '/' || s.agent || '/' || s.root_session_id as root,
     u.cost_usd, u.grain, u.total_tokens, u.timestamp
   from usage u

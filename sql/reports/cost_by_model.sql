@@ -31,7 +31,8 @@ with by_model as (
     nullif(count(*) filter (where u.grain = 'response'), 0) as responses,
     sum(u.input_tokens) as input_tokens,
     sum(u.cache_read_tokens) as cache_read_tokens,
-    sum(coalesce(u.cache_write_5m_tokens, 0) + coalesce(u.cache_write_1h_tokens, 0)) as cache_write_tokens,
+    sum(coalesce(u.cache_write_5m_tokens + u.cache_write_1h_tokens, u.cache_write_5m_tokens, u.cache_write_1h_tokens))
+      as cache_write_tokens,
     sum(u.output_tokens) as output_tokens
   from usage u
   join sessions s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id

@@ -3,8 +3,8 @@
 -- group: Cost -- also cost_by_agent
 -- about: What each pull or merge request cost, most expensive first. For one that a call opened, all responses on its
 -- about: branch count, also those of other sessions (basis: branch); for others that were reviewed, commented or merged,
--- about: those of the turn (basis: turn). Of several on one branch, a response counts for the next one that was opened
--- about: after it.
+-- about: those of the turn (basis: turn), without its subagents. Of several on one branch, a response counts for the
+-- about: next one that was opened after it; of several in one turn, for the first.
 -- note: Sessions without a recorded branch count by turn only. Whether a request was merged is not in the files.
 -- param: follow_days int = 14 -- How long after it was opened responses on its branch still count. Days.
 -- param: default_branches text = '|main|master|trunk|develop|dev|next|' -- Branches that are no feature's.
@@ -24,15 +24,30 @@
 -- column: last_used -- When the last response began.
 -- show: pull_request, cost_usd, sessions, responses, total_tokens, branch, opened_at, last_used, basis
 -- total: totals, sessions = billed_sessions
-with numbered as (
+with located as (
   select
-    s.machine, s.agent, s.session_id, s.started_at, s.project, s.git_branch,
-    coalesce(s.git_repo, s.project) as repository,
+    s.*,
+    -- Claude Code records the repository only in sessions that opened a pull request.
+    coalesce(
+      s.git_repo,
+      case
+        when s.project_path is not null and min(s.git_repo) over folder = max(s.git_repo) over folder
+        then min(s.git_repo) over folder
+      end,
+      max(s.git_repo) over (partition by s.machine, s.agent, s.root_session_id),
+      s.project
+    ) as repository
+  from sessions s
+  window folder as (partition by s.machine, s.project_path)
+),
+numbered as (
+  select
+    s.machine, s.agent, s.session_id, s.started_at, s.project, s.git_branch, s.repository,
     s.machine || '/' || s.agent || '/' || s.root_session_id as root,
     row_number() over (
       order by s.machine asc nulls last, s.agent asc nulls last, s.session_id asc nulls last
     ) as number
-  from sessions s
+  from located s
 ),
 stamped as (
   select s.number, m.response_id, max(m.git_branch) as branch
@@ -62,10 +77,13 @@ opened as (
   group by pull_request
 ),
 by_turn as (
-  select number, turn, min(pull_request) as pull_request
-  from touched
-  where turn is not null
-  group by number, turn
+  select
+    t.number, t.turn, t.pull_request,
+    row_number() over (
+      partition by t.number, t.turn order by t.started_at asc nulls last, t.pull_request asc nulls last
+    ) as place
+  from touched t
+  where t.turn is not null
 ),
 responses as (
   select
@@ -105,7 +123,7 @@ placed as (
     r.root, r.cost_usd, r.grain, r.total_tokens, r.timestamp
   from responses r
   left join on_branch b on b.number = r.number and b.response_id = r.response_id and b.place = 1
-  left join by_turn t on t.number = r.number and t.turn = r.turn
+  left join by_turn t on t.number = r.number and t.turn = r.turn and t.place = 1
 ),
 by_request as (
   select

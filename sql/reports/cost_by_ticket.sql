@@ -2,7 +2,8 @@
 -- title: Cost by ticket
 -- group: Cost -- also cost_by_agent
 -- about: What each ticket cost, most expensive first, for teams that name branches after tickets. A ticket is 2 to 10
--- about: letters, a hyphen and digits in the name of the branch, such as ABC-123. Titles and prompts are not searched.
+-- about: letters, a hyphen and digits in the name of the branch, such as ABC-123; of several, the first that `prefixes`
+-- about: and `not_tickets` allow. Titles and prompts are not searched.
 -- note: Other words have the form of a ticket too: look at `branches`, and name your own prefixes.
 -- param: prefixes text = null -- Only these prefixes, such as '|ABC|WEB|'.
 -- param: not_tickets text = '|WORKTREE|SHADOW|PHASE|PART|STEP|UTF|PYTHON|RELEASE|' -- Prefixes that are no tickets.
@@ -11,8 +12,8 @@
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 -- column: ticket -- Ticket, in capitals; null for branches without one and for usage without a branch.
--- column: branches -- Number of branches with the ticket. Count.
--- column: example -- One of these branches.
+-- column: branches -- Number of branches with the ticket, or of those without one. Count.
+-- column: example -- One of the branches with the ticket.
 -- column: cost_usd -- Cost of the priced responses; null if none has a price. USD.
 -- column: unpriced_responses -- Responses (or turns, sessions) without a known price, which cost_usd leaves out. Count.
 -- column: sessions -- Sessions that used tokens; a subagent's session counts as part of its parent. Count.
@@ -22,7 +23,23 @@
 -- column: last_used -- When the last response began.
 -- show: ticket, cost_usd, sessions, responses, total_tokens, branches, example, last_used
 -- total: totals, sessions = billed_sessions
-with stamped as (
+with located as (
+  select
+    s.*,
+    -- Claude Code records the repository only in sessions that opened a pull request.
+    coalesce(
+      s.git_repo,
+      case
+        when s.project_path is not null and min(s.git_repo) over folder = max(s.git_repo) over folder
+        then min(s.git_repo) over folder
+      end,
+      max(s.git_repo) over (partition by s.machine, s.agent, s.root_session_id),
+      s.project
+    ) as repository
+  from sessions s
+  window folder as (partition by s.machine, s.project_path)
+),
+stamped as (
   select m.machine, m.agent, m.session_id, m.response_id, max(m.git_branch) as branch
   from messages m
   where m.response_id is not null and m.git_branch <> 'HEAD'
@@ -30,12 +47,12 @@ with stamped as (
 ),
 placed as (
   select
-    coalesce(s.git_repo, s.project) as repository,
+    s.repository,
     coalesce(b.branch, s.git_branch) as branch,
     s.machine || '/' || s.agent || '/' || s.root_session_id as root,
     u.cost_usd, u.grain, u.total_tokens, u.timestamp
   from usage u
-  join sessions s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id
+  join located s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id
   left join stamped b
     on b.machine = u.machine and b.agent = u.agent and b.session_id = u.session_id and b.response_id = u.response_id
   where ($since is null or u.timestamp >= $since or (u.timestamp is null and s.started_at >= $since))
@@ -43,22 +60,32 @@ placed as (
     and ($project is null or s.project = $project)
     and ($agent is null or u.agent = $agent)
 ),
--- Without a match, the whole name comes back.
-found as (
+allowed as (
   select
     p.*,
-    upper(regexp_replace(p.branch, '^(.*[/_-])?([A-Za-z]{2,10}-[0-9]{1,6})([/_-].*)?$', '\2')) as found
+    regexp_replace(
+      '/' || upper(p.branch) || '/',
+      '[/_-](' || trim(both '|' from regexp_replace(upper($not_tickets), '[^A-Z]+', '|', 'g')) || ')-[0-9]+',
+      '/.',
+      'g'
+    ) as words
   from placed p
 ),
-ticketed as (
+-- Without a match, the whole text comes back, which ends with a slash.
+found as (
   select
-    f.*,
-    case
-      when regexp_replace(f.found, '^[A-Z]{2,10}-[0-9]{1,6}$', '') = ''
-        and strpos($not_tickets, '|' || split_part(f.found, '-', 1) || '|') = 0
-        and ($prefixes is null or strpos(upper($prefixes), '|' || split_part(f.found, '-', 1) || '|') > 0)
-      then f.found
-    end as ticket
+    a.*,
+    regexp_replace(
+      a.words,
+      '^.*?[/_-]('
+        || coalesce(trim(both '|' from regexp_replace(upper($prefixes), '[^A-Z]+', '|', 'g')), '[A-Z]{2,10}')
+        || ')-([0-9]+)[/_-].*$',
+      '\1-\2'
+    ) as found
+  from allowed a
+),
+ticketed as (
+  select f.*, case when f.found not like '%/' then f.found end as ticket
   from found f
 ),
 by_ticket as (

@@ -198,15 +198,23 @@ fn an_empty_lake_has_the_same_columns() {
 }
 
 /// Returns a column of a report about these sessions; both engines give the same rows.
-fn column_of(report: &str, column: &str, script: &str) -> Vec<String> {
+pub(crate) fn column_of(report: &str, column: &str, script: &str) -> Vec<String> {
+    columns_of(report, &[], &[column], script).remove(0)
+}
+
+/// Returns columns of a report about these sessions, with values for its parameters.
+pub(crate) fn columns_of(report: &str, given: &[(&str, &str)], columns: &[&str], script: &str) -> Vec<Vec<String>> {
     let home = Home::empty();
     toml::from_str::<Scripts>(script).unwrap().write_below(home.path());
     let lake = Built::full(&home);
     let library = Library::load(&[]).unwrap();
-    let statement = library.find(report).unwrap().bind(&Given::new(), ZONE, &|_, _| panic!("no time")).unwrap();
+    let given: Given = given.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let moments = |_: &str, text: &str| Ok(llrem::time::parse_iso(text).unwrap());
+    let statement = library.find(report).unwrap().bind(&given, ZONE, &moments).unwrap();
     assert_same_rows(&lake.path, &[(report.to_owned(), statement.clone())]);
     let lake = AnyLake::Local(Lake::open(&lake.path).unwrap());
-    Questioner::new(&lake, ZONE).ask(&statement).unwrap().column(column)
+    let answer = Questioner::new(&lake, ZONE).ask(&statement).unwrap();
+    columns.iter().map(|column| answer.column(column)).collect()
 }
 
 /// Clocks in St. John's went from 02:00 back to 01:00 on 2 November 2025, at 04:30 UTC.
