@@ -4,8 +4,8 @@
 -- about: What turns cost and how they ended, by week, agent, model, effort and version, newest week first. Each 95 % interval
 -- about: over sessions stands next to that of the four weeks before. `moved` is set if the two do not overlap, this week and
 -- about: also the week before, in the same direction. Turns with several models or efforts are left out, as are subagents and,
--- about: for cost and tokens, turns whose counts are not exact. With fewer than `min_sessions` sessions, only the counts are
--- about: shown.
+-- about: for cost and tokens, turns whose counts are not exact or not known; for cost, also turns without a known price. With
+-- about: fewer than `min_sessions` sessions, only the counts are shown.
 -- note: About one comparison in a hundred moves by chance, and there are many. A change of tasks moves the figures too.
 -- param: min_sessions int = 20 -- Fewest sessions for a figure. Count.
 -- param: by_version bool = true -- False takes all versions of an agent together.
@@ -18,7 +18,7 @@
 -- column: model -- Model as priced, or as stored if it has no price; null if none is recorded.
 -- column: effort -- Reasoning effort; null if none is recorded.
 -- column: agent_version -- Version of the agent; null if none is recorded.
--- column: measure -- usd_per_turn, tokens_per_turn, calls_per_turn, failed_share (of tool calls) or aborted_share (of turns).
+-- column: measure -- usd_per_turn, tokens_per_turn, calls_per_turn, failed_share (of tool calls; refused ones did not fail) or aborted_share (of turns).
 -- column: sessions -- Sessions with such turns. Count.
 -- column: figure -- Mean over sessions, or share of all calls or turns.
 -- column: low -- Lower end of the interval.
@@ -62,8 +62,8 @@ turns as (
     max(effort) as other_effort,
     bool_or(is_partial) as is_partial,
     -- Whole micro-dollars add up to the same sum in any order.
-    sum(round(cost_usd * 1e6)) as micros,
-    sum(total_tokens) as tokens
+    case when count(cost_usd) = count(*) then sum(round(cost_usd * 1e6)) end as micros,
+    case when count(total_tokens) = count(*) then sum(total_tokens) end as tokens
   from responses
   group by machine, agent, session_id, version, monday, week, turn
 ),
@@ -71,7 +71,7 @@ calls as (
   select
     t.machine, t.agent, t.session_id, t.turn,
     count(*) as calls,
-    count(*) filter (where t.status = 'error') as failed
+    count(*) filter (where t.status = 'error' and t.is_denied is not true) as failed
   from tool_calls t
   where t.turn is not null
   group by t.machine, t.agent, t.session_id, t.turn
@@ -85,7 +85,8 @@ by_session as (
   select
     t.machine, t.agent, t.session_id, t.version, t.monday, t.week, t.model, t.effort,
     count(*) as turns,
-    count(*) filter (where not t.is_partial) as exact_turns,
+    count(case when not t.is_partial then t.micros end) as priced_turns,
+    count(case when not t.is_partial then t.tokens end) as counted_turns,
     sum(case when not t.is_partial then t.micros end) as micros,
     sum(case when not t.is_partial then t.tokens end) as tokens,
     coalesce(sum(c.calls), 0) as calls,
@@ -101,13 +102,13 @@ by_session as (
 -- exponent are doubles on every engine: some compute the others in decimals.
 measured as (
   select agent, version, monday, week, model, effort, 'usd_per_turn' as measure, 1e6 as scale,
-    round(micros / nullif(exact_turns, 0)) as value, 0 as part, 0 as whole
+    round(micros / nullif(priced_turns, 0)) as value, 0 as part, 0 as whole
   from by_session
   union all
-  select agent, version, monday, week, model, effort, 'tokens_per_turn', 1e-2, round(tokens * 1e-2 / nullif(exact_turns, 0)), 0, 0
+  select agent, version, monday, week, model, effort, 'tokens_per_turn', 1e0, round(tokens * 1e0 / nullif(counted_turns, 0)), 0, 0
   from by_session
   union all
-  select agent, version, monday, week, model, effort, 'calls_per_turn', 1e2, round(calls * 1e2 / turns), 0, 0
+  select agent, version, monday, week, model, effort, 'calls_per_turn', 1e4, round(calls * 1e4 / turns), 0, 0
   from by_session
   union all
   select agent, version, monday, week, model, effort, 'failed_share', 1e0, cast(null as double), failed, calls
@@ -172,8 +173,9 @@ intervals as (
       when error is not null then round(greatest(figure - 1.96 * error, 0) / scale, 6)
     end as low,
     round(case
-      when measure like '%_share' then (figure + 1.92 / n
-        + 1.96 * sqrt(greatest(figure * (1 - figure), 0) / n + 0.96 / (n * n))) / (1 + 3.84 / n)
+      when figure is null then null -- `least` leaves nulls out
+      when measure like '%_share' then least((figure + 1.92 / n
+        + 1.96 * sqrt(greatest(figure * (1 - figure), 0) / n + 0.96 / (n * n))) / (1 + 3.84 / n), 1)
       else (figure + 1.96 * error) / scale
     end, 6) as high
   from figures

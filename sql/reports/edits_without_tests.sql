@@ -31,9 +31,10 @@ with calls as (
     ) as place
   from tool_calls t
   join sessions s on s.machine = t.machine and s.agent = t.agent and s.session_id = t.session_id
+  left join sessions r on r.machine = s.machine and r.agent = s.agent and r.session_id = s.root_session_id
   where (t.test_outcome is not null or t.category in ('edit', 'write'))
-    and ($since is null or s.started_at >= $since)
-    and ($until is null or s.started_at < $until)
+    and ($since is null or coalesce(r.started_at, s.started_at) >= $since)
+    and ($until is null or coalesce(r.started_at, s.started_at) < $until)
     and ($project is null or s.project = $project)
     and ($agent is null or s.agent = $agent)
 ),

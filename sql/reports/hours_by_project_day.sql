@@ -4,10 +4,11 @@
 -- about: How long a person and the agents worked on each day, by project, newest day first. A person counts as present
 -- about: in the minutes before each of their prompts, as far as the session has records without a pause. Agents work
 -- about: between two records of a session that follow each other without a pause, unless the later one is a prompt.
--- about: Subagents count as agents. Time that two projects share counts for both, so the day's total has a row of its
--- about: own. Days are those of the session's time zone.
+-- about: Prompts of subagents, of jobs and of the agents' own helpers are no person's. Time that two projects share counts
+-- about: for both, so the day's total has a row of its own. Days are those of the session's time zone.
 -- note: This is no proof of work: work away from the agents leaves no record.
 -- param: pause int = 5 -- Records this far apart or further are a pause. Minutes.
+-- param: automation text = '|exec|sdk-cli|' -- Entry points of jobs.
 -- param: since timestamp = null -- Only from this time on.
 -- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.
@@ -23,7 +24,9 @@
 -- show: is_total
 with numbered as (
   select
-    s.machine, s.agent, s.session_id, s.project, s.is_subagent,
+    s.machine, s.agent, s.session_id, s.project,
+    not s.is_subagent and s.kind <> 'side_agent' and not coalesce(strpos($automation, '|' || s.entrypoint || '|') > 0, false)
+      as has_person,
     s.machine || '/' || s.agent || '/' || s.root_session_id as root,
     row_number() over (
       order by s.machine asc nulls last, s.agent asc nulls last, s.session_id asc nulls last
@@ -50,7 +53,7 @@ records as (
     and ($agent is null or t.agent = $agent)
 ),
 in_sessions as (
-  select n.number, n.is_subagent, r.moment, r.is_prompt
+  select n.number, n.has_person, r.moment, r.is_prompt
   from records r
   join numbered n on n.machine = r.machine and n.agent = r.agent and n.session_id = r.session_id
 ),
@@ -83,7 +86,7 @@ of_session as (
 prompts as (
   select r.number, extract(epoch from r.moment) as prompted, floor(extract(epoch from r.moment) / ($pause * 60)) as stretch
   from in_sessions r
-  where r.is_prompt = 1 and not r.is_subagent
+  where r.is_prompt = 1 and r.has_person
 ),
 stretches as (
   select number, stretch, min(prompted) as first_prompted, max(prompted) as last_prompted
@@ -179,9 +182,9 @@ select
   a.day,
   a.is_total,
   a.project,
-  round(a.person_ms / 3600000.0, 2) as person_hours,
-  round(b.agent_ms / 3600000.0, 2) as agent_hours,
-  round(a.alone_ms / 3600000.0, 2) as agents_alone_hours,
+  round(a.person_ms / 3600000.0, 6) as person_hours,
+  round(b.agent_ms / 3600000.0, 6) as agent_hours,
+  round(a.alone_ms / 3600000.0, 6) as agents_alone_hours,
   b.sessions
 from spans a
 join sums b on b.day = a.day and b.is_total = a.is_total and coalesce(b.project, '') = coalesce(a.project, '')

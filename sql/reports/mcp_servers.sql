@@ -13,8 +13,8 @@
 -- column: agent -- Coding agent.
 -- column: tools -- Tools of the server that were called. Count.
 -- column: calls -- Calls. Count.
--- column: sessions -- Sessions that called it. Count.
--- column: errors -- Calls that failed. Count.
+-- column: sessions -- Sessions that called it; a subagent's session counts as part of its parent. Count.
+-- column: errors -- Calls that ran and failed. Count.
 -- column: error_rate -- errors / calls that succeeded or failed; null if there are none. 0 to 1.
 -- column: output_bytes -- Size of the results of all calls. Bytes.
 -- column: median_ms -- Median duration of the calls that have one. Milliseconds.
@@ -25,7 +25,8 @@
 -- total: sum of calls, errors, output_bytes
 with calls as (
   select
-    t.machine, t.agent, t.session_id, t.response_id, t.mcp_server, t.name, t.status, t.output_bytes, t.duration_ms
+    t.machine, t.agent, t.session_id, s.root_session_id, t.response_id, t.mcp_server, t.name, t.output_bytes, t.duration_ms,
+    case when t.is_denied then 'rejected' else t.status end as status
   from tool_calls t
   join sessions s on s.machine = t.machine and s.agent = t.agent and s.session_id = t.session_id
   where t.mcp_server is not null
@@ -40,7 +41,7 @@ by_server as (
     c.agent,
     count(distinct c.name) as tools,
     count(*) as calls,
-    count(distinct c.machine || '/' || c.session_id) as sessions,
+    count(distinct c.machine || '/' || c.root_session_id) as sessions,
     count(*) filter (where c.status = 'error') as errors,
     count(*) filter (where c.status = 'ok') as ok,
     sum(c.output_bytes) as output_bytes,
@@ -79,7 +80,7 @@ select
   s.calls,
   s.sessions,
   s.errors,
-  round(s.errors * 1.0 / nullif(s.ok + s.errors, 0), 4) as error_rate,
+  round(s.errors * 1.0 / nullif(s.ok + s.errors, 0), 6) as error_rate,
   s.output_bytes,
   s.median_ms,
   c.call_cost_usd,

@@ -10,7 +10,7 @@
 -- column: file_path -- Path of the file, as the agent recorded it.
 -- column: edits -- Calls that wrote or edited it, including failed ones. Count.
 -- column: failed -- Edits that failed or were refused. Count.
--- column: sessions -- Sessions that edited it. Count.
+-- column: sessions -- Sessions that edited it; a subagent's session counts as part of its parent. Count.
 -- column: days -- Days on which it was edited, in the session's time zone. Count.
 -- column: last_edited -- When the last of the calls began.
 -- show: file_path as file, edits, sessions, days, failed, project, last_edited
@@ -19,7 +19,7 @@ with numbered as (
   select
     machine, agent, session_id, project, started_at,
     -- Many files have few sessions each: counting numbers of sessions takes a tenth of the memory of counting names.
-    row_number() over (order by machine, agent, session_id) as number
+    dense_rank() over (order by machine, agent, root_session_id) as number
   from sessions
   where ($project is null or project = $project) and ($agent is null or agent = $agent)
 )

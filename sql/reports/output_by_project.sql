@@ -1,7 +1,8 @@
 -- name: output_by_project
 -- title: What each project got for its cost
 -- group: Cost -- what each project got for its cost
--- about: Lines, commits, pull requests and test runs of each project next to its cost, most expensive first.
+-- about: Lines, commits, pull requests and test runs of each project next to its cost, most expensive first. A project whose
+-- about: agents record no usage has no cost.
 -- note: Only what the agents did is counted: commits by a person and tests on a server are not in the files. Most
 -- note: lines that commands change are not counted, and a line that is edited twice counts twice. More is not better.
 -- param: min_count int = 20 -- Fewest lines, commits or test runs for a cost of each. Count.
@@ -13,8 +14,8 @@
 -- column: project -- Short name of the project; null if the agent recorded none.
 -- column: cost_usd -- Cost of the priced responses; null if none has a price. USD.
 -- column: unpriced_responses -- Responses (or turns, sessions) without a known price, which cost_usd leaves out. Count.
--- column: edits -- Calls that changed a file and did not fail. Count.
--- column: files -- Different files of these calls. Count.
+-- column: edits -- Calls that changed a file and did not fail; of commands, those that record how many lines. Count.
+-- column: files -- Different files of these calls; commands often record none. Count.
 -- column: lines_added -- Lines that these calls added; null if none says. Count.
 -- column: lines_removed -- Lines that these calls removed; null if none says. Count.
 -- column: edits_without_lines -- Of `edits`, calls that do not say how many lines they changed; generated files are left out. Count.
@@ -47,6 +48,7 @@ with costs as (
 calls as (
   select
     t.*,
+    t.status = 'ok' and (t.category in ('edit', 'write') or coalesce(t.lines_added, t.lines_removed) is not null) as is_edit,
     coalesce(
       strpos($skip, '|' || regexp_replace(t.file_path, '^.*[/\\]', '') || '|') > 0
         or strpos($skip, '|' || regexp_replace(t.file_path, '^.*[.]', '.') || '|') > 0,
@@ -57,13 +59,12 @@ calls as (
 work as (
   select
     s.project,
-    count(*) filter (where t.category in ('edit', 'write') and t.status = 'ok') as edits,
-    count(distinct case when t.category in ('edit', 'write') and t.status = 'ok' then t.file_path end) as files,
-    sum(case when not t.is_generated then t.lines_added end) as lines_added,
-    sum(case when not t.is_generated then t.lines_removed end) as lines_removed,
+    count(*) filter (where t.is_edit) as edits,
+    count(distinct case when t.is_edit then t.file_path end) as files,
+    sum(case when t.is_edit and not t.is_generated then t.lines_added end) as lines_added,
+    sum(case when t.is_edit and not t.is_generated then t.lines_removed end) as lines_removed,
     count(*) filter (
-      where t.category in ('edit', 'write') and t.status = 'ok' and t.lines_added is null and t.lines_removed is null
-        and not t.is_generated
+      where t.is_edit and t.lines_added is null and t.lines_removed is null and not t.is_generated
     ) as edits_without_lines,
     count(distinct t.commit_sha) as commits,
     count(distinct case when array_contains(t.git_operations, 'pr_create') then t.pull_request end) as pull_requests,
@@ -79,9 +80,9 @@ work as (
   group by s.project
 )
 select
-  c.project,
+  coalesce(c.project, w.project) as project,
   c.cost_usd,
-  c.unpriced_responses,
+  coalesce(c.unpriced_responses, 0) as unpriced_responses,
   coalesce(w.edits, 0) as edits,
   coalesce(w.files, 0) as files,
   w.lines_added,
@@ -96,5 +97,6 @@ select
   case when w.commits >= $min_count then round(c.cost_usd / nullif(w.commits, 0), 4) end as usd_per_commit,
   case when w.passed_runs >= $min_count then round(c.cost_usd / nullif(w.passed_runs, 0), 4) end as usd_per_passed_run
 from costs c
-left join work w on coalesce(w.project, '') = coalesce(c.project, '')
-order by c.cost_usd desc nulls last, c.project nulls last
+full join work w on coalesce(w.project, '') = coalesce(c.project, '')
+where c.unpriced_responses is not null or w.edits + w.commits + w.pull_requests + w.test_runs > 0
+order by cost_usd desc nulls last, project nulls last

@@ -72,7 +72,7 @@ select
   unpriced_responses,
   partial_responses,
   plan_usd,
-  round(list_price_usd / nullif(plan_usd, 0), 2) as times_plan,
+  round(list_price_usd / nullif(plan_usd, 0), 6) as times_plan,
   days_used,
   days_at_limit,
   total_tokens

@@ -3,8 +3,8 @@
 -- group: Time -- turns and active time
 -- about: Turns, active time and tokens of sessions, by project and agent, most active time first. Active time excludes
 -- about: pauses of five minutes or more. Subagents are left out.
--- param: since timestamp = null -- Only from this time on.
--- param: until timestamp = null -- Only before this time.
+-- param: since timestamp = null -- Only sessions that started at this time or later.
+-- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 -- column: project -- Short name of the project; null if the agent recorded none.
@@ -39,9 +39,9 @@ select
   project,
   agent,
   count(*) as sessions,
-  round(sum(active_ms) / 3600000.0, 2) as active_hours,
-  round(median(active_minutes), 1) as median_active_minutes,
-  round(max(active_minutes), 1) as longest_active_minutes,
+  round(sum(active_ms) / 3600000.0, 6) as active_hours,
+  round(median(active_minutes), 4) as median_active_minutes,
+  round(max(active_minutes), 4) as longest_active_minutes,
   median(turns) as median_turns,
   max(turns) as most_turns,
   round(median(total_tokens)) as median_tokens

@@ -10,7 +10,7 @@
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 -- column: project -- Short name of the project; null if the agent recorded none.
--- column: runner -- What ran the tests, as the command names it, or `other`; null if the lake holds no commands.
+-- column: runner -- The last program of the command that ran tests, as the command names it, or `other`; null if the lake holds no commands.
 -- column: runs -- Calls that ran tests. Count.
 -- column: sessions -- Sessions that ran tests; a subagent's session counts as part of its parent. Count.
 -- column: passed -- Runs that passed. Count.
@@ -24,22 +24,20 @@ with runs as (
   select
     s.machine, s.agent, s.root_session_id, s.project, s.started_at as session_started_at,
     t.session_id, t.seq, t.started_at, t.test_outcome,
-    case
-      when t.command is null then null
-      when strpos(regexp_replace(t.command,
-        '(?s)^.*?\b(pytest|unittest|tox|nox|nextest|gotestsum|jest|vitest|mocha|playwright|rspec|phpunit|ctest|bats)\b.*$',
-        '|\1'), '|') = 1
-        then regexp_replace(t.command,
-          '(?s)^.*?\b(pytest|unittest|tox|nox|nextest|gotestsum|jest|vitest|mocha|playwright|rspec|phpunit|ctest|bats)\b.*$',
-          '\1')
-      when strpos(regexp_replace(t.command,
-        '(?s)^.*?\b(cargo|go|npm|pnpm|yarn|bun|deno|node|dotnet|mvnw?|gradlew?|mix|swift|xcodebuild|make|just|mise|rake|nx|turbo)\b[^;&|]*test.*$',
-        '|\1'), '|') = 1
-        then regexp_replace(t.command,
-          '(?s)^.*?\b(cargo|go|npm|pnpm|yarn|bun|deno|node|dotnet|mvnw?|gradlew?|mix|swift|xcodebuild|make|just|mise|rake|nx|turbo)\b[^;&|]*test.*$',
-          '\1')
-      else 'other'
-    end as runner
+    -- A program in command position, after assignments, options and programs that run another one. The last one counts.
+    regexp_replace(
+      t.command,
+      '(?s)^(?:.*[;&|\n(`])?\s*'
+        || '(?:(?:\w+=\S*|(?:--filter|-F|-C|--prefix|--workspace|--cwd|--with|-u|-W)\s+\S+|[-+]\S+|\d\S*|[\\!\{]'
+        || '|if|then|else|elif|while|until|do|time|sudo|env|command|exec|nohup|nice|timeout|stdbuf|eval|rtk|run|dlx'
+        || '|(?:[^\s;&|]*/)?(?:python[0-9.]*|npx|bunx|pnpx|uvx?|poetry|pipenv|hatch|rye|pdm|coverage|bundle|cargo|npm|pnpm|yarn'
+        || '|sh|bash|zsh|dash))\s+)*'
+        || '["'']?(?:[^\s;&|]*/)?(?:'
+        || '(pytest|unittest|tox|nox|nextest|gotestsum|jest|vitest|mocha|rspec|phpunit|ctest|bats)(?:[\s;&|<>)"''].*)?'
+        || '|(cargo|go|npm|pnpm|yarn|bun|deno|node|dotnet|mvnw?|gradlew?|mix|swift|xcodebuild|make|just|mise|rake|nx|turbo|playwright)'
+        || '\s(?:[^;&|\n]*[^a-zA-Z;&|\n])?(?:test|spec).*)$',
+      '|\1\2'
+    ) as program
   from tool_calls t
   join sessions s on s.machine = t.machine and s.agent = t.agent and s.session_id = t.session_id
   where t.test_outcome is not null
@@ -97,7 +95,7 @@ streaks as (
 )
 select
   r.project,
-  r.runner,
+  case when strpos(r.program, '|') = 1 then substr(r.program, 2) when r.program is not null then 'other' end as runner,
   count(*) as runs,
   count(distinct r.machine || '/' || r.agent || '/' || r.root_session_id) as sessions,
   count(*) filter (where r.test_outcome = 'passed') as passed,
@@ -110,5 +108,5 @@ left join streaks s
   on s.machine = r.machine and s.agent = r.agent and s.session_id = r.session_id and s.seq = r.seq
 where ($since is null or r.started_at >= $since or (r.started_at is null and r.session_started_at >= $since))
   and ($until is null or r.started_at < $until or (r.started_at is null and r.session_started_at < $until))
-group by r.project, r.runner
-order by runs desc nulls last, r.project nulls last, r.runner nulls last
+group by r.project, runner
+order by runs desc nulls last, r.project nulls last, runner nulls last

@@ -7,8 +7,8 @@
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
 -- column: sessions -- Sessions with a message or usage; a subagent's session counts as part of its parent. Count.
--- column: billed_sessions -- Of these, sessions that used tokens: those that the tables of cost count. Count.
--- column: prompts -- Prompts of people, without the prompts for subagents. Count.
+-- column: billed_sessions -- Of these, sessions with usage: those that the tables of cost count. Count.
+-- column: prompts -- Prompts, without those for subagents; prompts of jobs and of the agents' own helpers count too. Count.
 -- column: responses -- API responses; null if the agent records only turns or sessions. Count.
 -- column: cost_usd -- Cost of the priced responses; null if none has a price. USD.
 -- column: unpriced_responses -- Responses (or turns, sessions) without a known price, which cost_usd leaves out. Count.
@@ -32,7 +32,8 @@ with chosen as (
 billed as (
   select
     c.machine, c.agent, c.root_session_id, u.timestamp, u.grain, u.cost_usd, u.is_partial, u.input_tokens, u.cache_read_tokens,
-    coalesce(u.cache_write_5m_tokens, 0) + coalesce(u.cache_write_1h_tokens, 0) as cache_write_tokens,
+    coalesce(u.cache_write_5m_tokens + u.cache_write_1h_tokens, u.cache_write_5m_tokens, u.cache_write_1h_tokens)
+      as cache_write_tokens,
     u.output_tokens, u.total_tokens
   from usage u
   join chosen c on c.machine = u.machine and c.agent = u.agent and c.session_id = u.session_id

@@ -17,7 +17,9 @@ const RECORDS: &str = "
     select
       concat(s.machine, '/', s.agent, '/', s.session_id) as session,
       concat(s.machine, '/', s.agent, '/', s.root_session_id) as root,
-      coalesce(s.project, '') as project, cast(s.is_subagent as bigint) as is_subagent,
+      coalesce(s.project, '') as project,
+      cast(s.is_subagent or s.kind = 'side_agent' or coalesce(s.entrypoint in ('exec', 'sdk-cli'), false) as bigint)
+        as is_unattended,
       r.moment, cast(cast(r.moment as date) as text) as day, r.is_prompt
     from (
       select machine, agent, session_id, timestamp as moment, cast(kind in ('prompt', 'command') as bigint) as is_prompt
@@ -32,7 +34,8 @@ const RECORDS: &str = "
 struct Session {
     root: String,
     project: String,
-    is_subagent: bool,
+    /// True for subagents, helpers of the agent and jobs.
+    is_unattended: bool,
     /// The day of each moment. Microseconds since 1970.
     days: BTreeMap<i64, String>,
     prompts: BTreeSet<i64>,
@@ -56,13 +59,13 @@ fn sessions(questioner: &mut Questioner<'_>) -> BTreeMap<String, Session> {
     let mut place = 0;
     for batch in &answer.batches {
         let moments = batch.column_by_name("moment").unwrap().as_primitive::<TimestampMicrosecondType>();
-        let [prompts, subagents] =
-            ["is_prompt", "is_subagent"].map(|name| batch.column_by_name(name).unwrap().as_primitive::<Int64Type>());
+        let [prompts, unattended] =
+            ["is_prompt", "is_unattended"].map(|name| batch.column_by_name(name).unwrap().as_primitive::<Int64Type>());
         for row in 0..batch.num_rows() {
             let session = sessions.entry(names[place].clone()).or_default();
             session.root.clone_from(&roots[place]);
             session.project.clone_from(&projects[place]);
-            session.is_subagent = subagents.value(row) == 1;
+            session.is_unattended = unattended.value(row) == 1;
             session.days.insert(moments.value(row), days[place].clone());
             if prompts.value(row) == 1 {
                 session.prompts.insert(moments.value(row));
@@ -86,7 +89,7 @@ fn intervals(sessions: &BTreeMap<String, Session>, pause: i64) -> Vec<Interval> 
                     root: session.root.clone(),
                     began: *began,
                     ended: *ended,
-                    is_person: !session.is_subagent && session.prompts.range(*ended..=began + pause).next().is_some(),
+                    is_person: !session.is_unattended && session.prompts.range(*ended..=began + pause).next().is_some(),
                     is_agent: !session.prompts.contains(ended),
                 });
             }
@@ -145,7 +148,7 @@ fn hours_are_those_of_the_intervals_between_records() {
             let expected = hours(expected.get(&key).unwrap_or_else(|| panic!("{minutes} minutes: {key:?}")));
             for (number, expected) in numbers.into_iter().zip(expected) {
                 let number: f64 = number.parse().unwrap();
-                assert!((number - expected).abs() < 0.00501, "{minutes} minutes: {key:?}: {number}, not {expected}");
+                assert!((number - expected).abs() < 0.000_001, "{minutes} minutes: {key:?}: {number}, not {expected}");
             }
         }
     }

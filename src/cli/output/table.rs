@@ -67,8 +67,8 @@ const MANY: usize = 7;
 const UNPRICED: &str = "unpriced_responses";
 /// End of the names of columns that hold ids of sessions.
 const SESSION: &str = "session_id";
-/// The column that holds the cost of the priced responses.
-const COST: &str = "cost_usd";
+/// Columns with the cost of the priced responses.
+const COSTS: [&str; 2] = ["cost_usd", "list_price_usd"];
 
 impl Table {
     pub(super) fn new(target: Target, schema: &SchemaRef, options: TableOptions, look: Look) -> Self {
@@ -120,7 +120,7 @@ impl Table {
                 unpriced.as_ref().and_then(|all| all.get(row).copied().flatten()).is_some_and(|it| it > 0.0);
             let cells = self.columns.iter().zip(&values).map(|(shown, values)| {
                 let cell = values.as_ref().map_or_else(Cell::empty, |values| values.cell(row));
-                if is_partial && shown.name == COST { cell.at_least() } else { cell }
+                if is_partial && is_cost(shown) { cell.at_least() } else { cell }
             });
             let mut cells: Vec<Cell> = cells.collect();
             if let Some((key, shown)) =
@@ -163,7 +163,7 @@ impl Table {
         let batch = RecordBatch::try_new(Arc::new(Schema::new(fields.collect::<Vec<_>>())), columns)?;
         let row = self.cells(&batch)?.into_iter().next().unwrap_or_default();
         let cells = row.into_iter().zip(&self.columns).map(|(cell, shown)| {
-            let is_at_least = self.lacks_amounts(shown) || self.unpriced > 0 && shown.name == COST;
+            let is_at_least = self.lacks_amounts(shown) || self.unpriced > 0 && is_cost(shown);
             if is_at_least { cell.at_least() } else { cell }
         });
         Ok(Some(cells.collect()))
@@ -197,7 +197,7 @@ impl Table {
                 *key = Cell::text("total");
             }
             self.grid.set_total(total);
-            self.grid.set_bars(self.columns.iter().position(|shown| shown.name == COST).unwrap_or(0));
+            self.grid.set_bars(self.columns.iter().position(is_cost).unwrap_or(0));
         }
         if on_terminal && self.options.view.is_some() {
             self.notes = self.grid.leave_out_empty();
@@ -215,7 +215,7 @@ impl Table {
     }
 
     fn note_the_unpriced(&mut self) {
-        if self.unpriced > 0 && self.columns.iter().any(|shown| shown.name == COST) {
+        if self.unpriced > 0 && self.columns.iter().any(is_cost) {
             let (responses, verb) = match self.unpriced {
                 1 => ("1 response".to_owned(), "has"),
                 many => (format!("{} responses", value::count(many)), "have"),
@@ -312,6 +312,10 @@ impl Rows for Table {
     fn notes(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notes)
     }
+}
+
+fn is_cost(shown: &Shown) -> bool {
+    COSTS.contains(&shown.name.as_str())
 }
 
 fn field<'s>(schema: &'s SchemaRef, name: &str) -> Option<&'s Field> {
