@@ -11,6 +11,8 @@
     reason = "what fails here fails a test; files are the test's own"
 )]
 
+#[path = "detectors/filters.rs"]
+mod filters;
 #[path = "detectors/precision.rs"]
 mod precision;
 #[path = "common/script.rs"]

@@ -2,12 +2,12 @@
 -- needs: aborts >= 1 and not is_subagent
 -- scope: session
 -- title: Turns stopped before they changed anything
--- about: Turns that the person or an error ended early, before the agent edited or wrote a file, committed, or wrote a
--- about: file with a shell command. The turns of one session are one finding.
+-- about: Turns that the person or an error ended early, before the agent edited or wrote a file, changed a repository
+-- about: (committed, merged, pushed), or changed files with a shell command. The turns of one session are one finding.
 -- about: Left out are subagents, and turns whose next prompt only says to go on (what was read stays in use), in which the
 -- about: agent said more than `max_said` (the person answers that), in which the person declined a call (see
 -- about: permission_friction), or on branches that the conversation left (see expensive_dead_ends).
--- about: The waste is the cost of all responses of these turns.
+-- about: The waste is the cost of all responses of these turns. Severity is medium from 0.5 USD on, high from 5.
 -- todo: Say what is wrong in the next prompt instead of starting over. Ask for a plan before long work.
 -- habit: turns stopped before they changed anything
 -- param: min_responses int = 3 -- Fewest responses of a stopped turn. Count.
@@ -55,9 +55,10 @@ changes as (
     c.number, t.turn,
     bool_or(t.status = 'rejected' or (t.status = 'ok' and (
       t.category in ('edit', 'write')
+      or array_length(t.git_operations) >= 1
       or (t.category = 'shell' and regexp_replace(
         ' ' || substr(t.command, 1, 2000),
-        'apply_patch|git +(commit|push|merge|rebase)|sed -i|cat *>|tee |[^0-9&<>=-]>>? *[^/&> ]|[ ;&|](mv|cp|rm|mkdir) ',
+        'apply_patch|sed -i|cat *>|tee |[^0-9&<>=-]>>? *[^/&> ]|[ ;&|](mv|cp|rm|mkdir) ',
         ''
       ) <> ' ' || substr(t.command, 1, 2000))
     ))) as has_changed
@@ -81,7 +82,9 @@ costs as (
     and u.grain = 'response'
     and regexp_replace(
       f.next_prompt,
-      '^((ok|okay|yes|sorry|please|no)[ ,.!]*)*(continue|go on|go ahead|proceed|keep going|carry on|resume|try again)', ''
+      '^((ok|okay|yes|sorry|please|no)[ ,.!]*)*(continue|go on|go ahead|proceed|keep going|carry on|resume|try again)'
+        || '( with (it|that|the [a-z]+)|( from)? where you (left off|stopped)| from there)?([ ,.!]|please|now|thanks)*$',
+      ''
     ) = f.next_prompt
 ),
 found as (
@@ -91,12 +94,13 @@ found as (
     count(*) as responses,
     min(first_seq) as first_seq,
     max(last_seq) as last_seq,
-    min(prompt) as prompt,
+    max(case when first_seq = first_of_all then prompt end) as prompt,
     sum(total_tokens) as wasted_tokens,
     sum(round(cost_usd * 1e9)) / 1e9 as wasted_cost_usd,
     array_sort(array_agg(response_id)) as responses_wasted
-  from costs
-  where responses >= $min_responses
+  from (
+    select *, min(first_seq) over (partition by number) as first_of_all from costs where responses >= $min_responses
+  ) as stopped
   group by number
   having sum(total_tokens) >= $min_tokens
 )

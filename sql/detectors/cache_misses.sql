@@ -4,7 +4,8 @@
 -- title: Cached context that was paid for again
 -- about: Responses that wrote again, or paid for uncached, what the previous response of the same thread and model had in
 -- about: the cache. There are two causes, with separate findings: `rebuilt` (the cache was still alive) and `idle` (the
--- about: conversation paused longer than the cache lives). Consecutive misses of one cause are one finding.
+-- about: conversation paused longer than the cache lives). Misses of one cause are one finding until one of the other
+-- about: cause follows.
 -- about: The latest write to a cache decides how long it lives: 5 minutes or an hour after its last use. OpenAI records no
 -- about: writes. It documents that a cache is typically cleared after 5 to 10 minutes without use, always within an hour,
 -- about: and that no hit is guaranteed.
@@ -13,6 +14,7 @@
 -- about: writes to the cache, only tokens that had been read from it count.
 -- about: The evidence names the reason if the provider gave one.
 -- about: The waste is the cost of these tokens above the price of a cache read, estimated from the response's own cost.
+-- about: Severity is medium from 0.5 USD on, high from 5.
 -- todo: Resume a session within the cache's life, or start a new one. Do not change tools, instructions or thinking in
 -- todo: between.
 -- habit: context that was paid for twice

@@ -9,7 +9,7 @@
 -- about: A session is compared with the sessions of its project and machine that have a known cost; subagents are compared
 -- about: with subagents. The filters choose what is reported; the bound always comes from all sessions.
 -- about: The waste is the cost above the bound, which is an estimate: look at what the session did that others did not
--- about: need.
+-- about: need. Severity is medium from 0.5 USD on, high from 5.
 -- todo: Read the session: is it the task, the model or the context?
 -- habit: single sessions far more expensive than the others
 -- param: min_sessions int = 10 -- Fewest sessions of a project for a comparison. Count.

@@ -8,7 +8,7 @@
 -- about: run as a success does: one that looks for something and says no with exit code 1 (grep, rg, test, diff, which and
 -- about: similar), and one that shows its options (`--help`, or a bare call that answers with its usage).
 -- about: The waste is the cost of the responses that made the calls after the first: each was a try that failed.
--- about: Severity depends on the waste or the count: medium from 5 tries on, high from 10.
+-- about: Severity depends on the waste or the count: medium from 0.5 USD or 5 tries on, high from 5 USD or 10.
 -- todo: Stop after the second failure and say what is wrong. Add the fix to the project's instructions.
 -- habit: letting the agent run from failure to failure
 -- param: min_run int = 3 -- Fewest failed tries in a row. Count.

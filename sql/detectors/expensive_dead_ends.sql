@@ -4,12 +4,12 @@
 -- about: was declined or interrupted, or that ended in an API error or an abort: their findings are lost. Left out are
 -- about: subagents that were called again and then finished, subagents whose caller got what they had written so far,
 -- about: branches that edited files (unless the session edited one of them again after it went back), and subagents that
--- about: edited files. A commit counts as an edit.
+-- about: edited files. A commit, or another change of a repository, counts as an edit.
 -- about: A dead end is reported if it cost more than `min_cost`, or more than both `min_share` of its session and
--- about: `min_share_cost`. For a subagent, its session is the one that called it. If no price is known, it is reported
--- about: above the same share of the tokens and `min_share_tokens`.
+-- about: `min_share_cost`. For a subagent, its session is the one that called it. It is also reported if its tokens without
+-- about: a known price are `min_share_tokens` or more, and more than the same share of its session's tokens.
 -- about: The waste is the whole cost of the branch or of the subagent's session. Sessions that the subagent called count
--- about: separately.
+-- about: separately. Severity is medium from 0.5 USD on, high from 5.
 -- todo: Ask for a plan first. Rewind early.
 -- habit: work that was paid for and thrown away
 -- param: min_cost float = 0.5 -- Cost above which a dead end is expensive in any session. USD.
@@ -97,6 +97,7 @@ branches as (
     max(l.last_seq) as last_seq,
     count(distinct l.response_id) as responses,
     sum(u.total_tokens) as tokens,
+    sum(case when u.cost_usd is null then u.total_tokens end) as unpriced_tokens,
     sum(round(u.cost_usd * 1e9)) / 1e9 as cost,
     array_sort(array_agg(u.response_id) filter (where u.response_id is not null)) as response_ids
   from left_behind l
@@ -108,7 +109,7 @@ branches as (
 changes as (
   select
     t.machine, t.agent, t.session_id, t.seq, t.response_id,
-    case when t.category <> 'shell' then coalesce(t.file_path, '') else '' end as file
+    case when t.category in ('edit', 'write') then coalesce(t.file_path, '') else '' end as file
   from tool_calls t
   join (
     select machine, agent, session_id from branches
@@ -116,7 +117,7 @@ changes as (
     select machine, agent, session_id from failed
   ) c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
   where t.status = 'ok'
-    and (t.category in ('edit', 'write') or (t.category = 'shell' and t.command like '%git commit%'))
+    and (t.category in ('edit', 'write') or array_length(t.git_operations) >= 1)
 ),
 changed as (
   select l.machine, l.agent, l.session_id, l.branch, c.file, max(c.seq) as last_seq
@@ -130,7 +131,7 @@ latest as (
   from changes
   group by machine, agent, session_id, file
 ),
--- Branches whose edits stayed: they committed, or the session did not edit any of their files again.
+-- Branches whose edits stayed: they changed a repository, or the session did not edit any of their files again.
 stayed as (
   select e.machine, e.agent, e.session_id, e.branch
   from changed e
@@ -139,7 +140,10 @@ stayed as (
   having bool_or(e.file = '') or not bool_or(a.seq > e.last_seq)
 ),
 billed as (
-  select u.machine, u.agent, u.session_id, array_sort(array_agg(u.response_id)) as responses
+  select
+    u.machine, u.agent, u.session_id,
+    sum(case when u.cost_usd is null then u.total_tokens end) as unpriced_tokens,
+    array_sort(array_agg(u.response_id)) as responses
   from usage u
   join failed f on f.machine = u.machine and f.agent = u.agent and f.session_id = u.session_id
   group by u.machine, u.agent, u.session_id
@@ -147,7 +151,7 @@ billed as (
 dead_ends as (
   select
     b.machine, b.agent, b.session_id, false as is_subagent, b.first_seq, b.last_seq,
-    b.responses, b.response_ids, b.tokens, b.cost, c.cost_usd as session_cost, c.total_tokens as session_tokens,
+    b.responses, b.response_ids, b.tokens, b.unpriced_tokens, b.cost, c.cost_usd as session_cost, c.total_tokens as session_tokens,
     'a branch of '
       || regexp_replace(reverse(regexp_replace(reverse(cast(b.responses as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
       || case when b.responses = 1 then ' response' else ' responses' end as evidence,
@@ -164,7 +168,8 @@ dead_ends as (
   union all
   select
     f.machine, f.agent, f.session_id, true as is_subagent, min(m.seq) as first_seq, max(m.seq) as last_seq,
-    f.responses, i.responses as response_ids, f.total_tokens as tokens, round(f.cost_usd * 1e9) / 1e9 as cost, f.session_cost, f.session_tokens,
+    f.responses, i.responses as response_ids, f.total_tokens as tokens, i.unpriced_tokens,
+    round(f.cost_usd * 1e9) / 1e9 as cost, f.session_cost, f.session_tokens,
     coalesce(f.name || ' ', '') || coalesce(f.subagent_type || ' ', '') || f.ending as evidence,
     'The subagent' || coalesce(' ' || f.subagent_type, '') || ' ' || f.ending || ' after '
       || regexp_replace(reverse(regexp_replace(reverse(cast(f.responses as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
@@ -179,7 +184,7 @@ dead_ends as (
   where y.session_id is null
   group by
     f.machine, f.agent, f.session_id, f.responses, f.total_tokens, f.cost_usd, f.session_cost, f.session_tokens,
-    f.name, f.subagent_type, f.ending, i.responses
+    f.name, f.subagent_type, f.ending, i.responses, i.unpriced_tokens
 ),
 -- The cost of a failed subagent already includes that of its own abandoned branches.
 outermost as (
@@ -210,6 +215,6 @@ where d.responses > 0
   and (
     d.cost > $min_cost
     or (d.cost >= $min_share_cost and d.cost > $min_share * d.session_cost)
-    or (d.cost is null and d.tokens >= $min_share_tokens and d.tokens > $min_share * d.session_tokens)
+    or (d.unpriced_tokens >= $min_share_tokens and d.unpriced_tokens > $min_share * d.session_tokens)
   )
 order by d.cost desc nulls last, d.tokens desc nulls last, c.started_at, d.agent, d.machine, d.session_id, d.first_seq

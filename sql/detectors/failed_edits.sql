@@ -6,7 +6,7 @@
 -- about: was not found or not unique, the patch did not fit, or nothing would have changed. They need not be consecutive
 -- about: (see error_cascades for that). Edits that the person declined do not count.
 -- about: The waste is the cost of the responses that made only such edits.
--- about: Severity depends on the waste or the count: medium from 10 failed edits on.
+-- about: Severity depends on the waste or the count: medium from 0.5 USD or 10 failed edits on, high from 5 USD.
 -- todo: Let the agent read the file again before it edits. Do not edit or format files while it works.
 -- habit: edits that did not fit the file
 -- param: min_failures int = 3 -- Fewest failed edits of a session. Count.

@@ -7,7 +7,8 @@
 -- about: made. So does a change whose requests ask for the cheaper model, and a change after a command, after a plan (some
 -- about: agents plan with one model and work with another), or after a skill, command or mode that the agent called (each
 -- about: may name a model).
--- about: The price level of a model comes from the cost of its responses, or from its name if that is unknown.
+-- about: The price level of a model comes from the cost of its responses, or from its name if that is unknown. If neither
+-- about: says anything, the model is compared with no other.
 -- about: The cheaper model wastes no money, so tokens and cost are null. Severity is medium from 10 responses on, high
 -- about: from 50.
 -- todo: Set the model explicitly, and check the limits of your plan.
@@ -45,7 +46,7 @@ models as (
     case when lower(u.model) like '%nano%' or lower(u.model) like '%-lite%' then 1
          when lower(u.model) like '%haiku%' or lower(u.model) like '%flash%' or lower(u.model) like '%-mini%' then 2
          when lower(u.model) like '%opus%' or lower(u.model) like '%-pro%' or lower(u.model) like '%-large%' then 4
-         else 3 end as tier
+         when lower(u.model) like '%sonnet%' or lower(u.model) like '%gpt-%' then 3 end as tier
   from usage u
   join chosen c on c.machine = u.machine and c.agent = u.agent and c.session_id = u.session_id
   where u.total_tokens > 0

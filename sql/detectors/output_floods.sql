@@ -10,6 +10,7 @@
 -- about: It counts the tokens of the results at the price of the first response after them, which reads them uncached, and
 -- about: of each later response, which mostly has them cached, and is estimated from the responses' own cost. Nothing
 -- about: records how much of a result the model needed, so this is close to the most that a shorter result can save.
+-- about: Severity is medium from 0.5 USD on, high from 5.
 -- todo: Ask for less: a range of lines, a filter, the tail of a log. Or let a subagent read it.
 -- habit: large tool results carried along in the context
 -- param: min_bytes int = 25000 -- Smallest size of a large result. Bytes.
@@ -128,18 +129,21 @@ stretches as (
 carried as (
   select
     *,
-    sum(tokens) over story as all_tokens,
-    max(case when tokens > 0 then cached + fresh end) over story as reach
+    sum(tokens) over (
+      partition by number, part order by timestamp, source_line, response_id
+      rows between unbounded preceding and current row
+    ) as all_tokens,
+    coalesce(max(case when tokens > 0 then cached + fresh end) over (
+      partition by number, part order by timestamp, source_line, response_id
+      rows between unbounded preceding and 1 preceding
+    ), 0) as reach
   from stretches
-  window story as (
-    partition by number, part order by timestamp, source_line, response_id
-    rows between unbounded preceding and current row
-  )
 ),
 loads as (
   select
     *,
-    least(all_tokens, fresh, greatest(tokens, reach - cached)) as anew
+    -- The results that just arrived, and of the earlier ones the part that the cache no longer had.
+    least(fresh, tokens + least(all_tokens - tokens, greatest(reach - cached, 0))) as anew
   from carried
   where all_tokens > 0
 ),

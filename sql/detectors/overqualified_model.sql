@@ -7,6 +7,7 @@
 -- about: a good model, and turns of more than `max_responses` responses. The detector cannot know how hard a text was. It
 -- about: guesses, so it runs only when you name it.
 -- about: The waste is the cost of these responses above the price of the cheaper model, estimated from the tokens.
+-- about: Severity is medium from 0.5 USD on, high from 5.
 -- todo: Use a cheaper model for texts and for git work.
 -- habit: an expensive model for prose and routine
 -- default: off
@@ -110,7 +111,7 @@ chosen_turns as (
       w.edits > 0
       or (
         w.has_git
-        and length(trim(p.prompt)) - length(replace(replace(trim(p.prompt), chr(10), ''), ' ', '')) + 1 <= $max_words
+        and length(trim(regexp_replace(p.prompt, '\s+', ' ', 'g'))) - length(regexp_replace(p.prompt, '\s+', '', 'g')) + 1 <= $max_words
         and regexp_replace(
           lower(trim(p.prompt)),
           '^/?((ok|okay|yes|yeah|yep|great|good|perfect|nice|cool|thanks|thank you|now|please|pls|and|then|also|next|can you|could you'

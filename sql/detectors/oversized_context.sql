@@ -10,7 +10,7 @@
 -- about: of one session are one finding. Left out are agents that read files only with shell commands, which do not name
 -- about: the files, and routine git work (see routine_at_full_context).
 -- about: The waste is the cost of the context above `fresh_tokens` in each response, estimated from the response's own
--- about: cost.
+-- about: cost. Severity is medium from 0.5 USD on, high from 5.
 -- todo: Start a new session for a new task.
 -- habit: small tasks in a large, unrelated context
 -- param: min_context int = 150000 -- Shortest first request of a turn. Tokens.
@@ -20,7 +20,7 @@
 -- param: min_turns int = 2 -- Fewest such turns of a session. Count.
 -- param: min_rest int = 30 -- Shortest pause after which one such turn is enough. Minutes.
 -- param: fresh_tokens int = 20000 -- Context that the same turn needs in a new conversation. Tokens.
--- param: min_carried int = 300000 -- Fewest context tokens that all such responses of a session carried. Tokens.
+-- param: min_carried int = 300000 -- Fewest context tokens above fresh_tokens in all such responses of a session. Tokens.
 -- param: read_price float = 0.1 -- Price of a token read from a cache. Multiple of the uncached price.
 -- param: short_write_price float = 1.25 -- Price of a token written to a short cache. Multiple of the uncached price.
 -- param: long_write_price float = 2 -- Price of a token written to a long cache. Multiple of the uncached price.
@@ -122,7 +122,7 @@ chosen_turns as (
     and s.opening >= $min_context
     and s.responses <= $max_responses
     and s.largest - s.opening <= $max_growth
-    and length(trim(p.prompt)) - length(replace(replace(trim(p.prompt), chr(10), ''), ' ', '')) + 1 >= $min_words
+    and length(trim(regexp_replace(p.prompt, '\s+', ' ', 'g'))) - length(regexp_replace(p.prompt, '\s+', '', 'g')) + 1 >= $min_words
     and regexp_replace(
       ' ' || lower(p.prompt) || ' ',
       '[^a-z](it|its|this|that|these|those|them|they|same|again|also|too|above|previous|earlier|before|instead|continue|still'
@@ -150,11 +150,11 @@ found as (
     max(opening) as opening,
     min(first_seq) as first_seq,
     max(last_seq) as last_seq,
-    min(replace(substr(prompt, 1, 80), chr(10), ' ')) as prompt,
+    max(case when first_seq = first_of_all then replace(substr(prompt, 1, 80), chr(10), ' ') end) as prompt,
     sum(tokens) as wasted_tokens,
     sum(nanos) / 1e9 as wasted_cost_usd,
     array_sort(array_agg(response_id)) as responses
-  from carried
+  from (select *, min(first_seq) over (partition by number) as first_of_all from carried) as ordered
   group by number
   having sum(tokens) >= $min_carried and (count(distinct turn) >= $min_turns or max(rest) >= $min_rest)
 )

@@ -5,7 +5,7 @@
 -- about: Sessions in which tool calls were refused several times, and the tools: by the person, or by the agent itself,
 -- about: because a rule, a mode or a hook forbids them or nobody could be asked. Calls that one response made together are
 -- about: one refusal, because one answer stops them all. A refusal with instructions, in itself or in the prompt after it,
--- about: is steering and does not count, unless the agent tries a command of the same program and subcommand again. Plans
+-- about: is steering and does not count, unless a command of the same program and subcommand was refused before. Plans
 -- about: that were sent back and questions that were not answered do not count: they are a normal part of planning.
 -- about: Refusals cost the person's time, so tokens and cost are null. Severity is medium from 5 refusals on, high from
 -- about: 10.

@@ -7,7 +7,7 @@
 -- about: command as in the previous response. Each of them pays for the whole context. Turns whose prompt asked to watch
 -- about: something are left out.
 -- about: The waste is the cost of all responses of a run except the last, which brought the answer.
--- about: Severity depends on the waste or the count: medium from 20 responses on.
+-- about: Severity depends on the waste or the count: medium from 0.5 USD or 20 responses on, high from 5 USD.
 -- todo: Let one command wait until the work has ended, or run it in the background.
 -- habit: paying a response for each look at progress
 -- param: min_run int = 4 -- Fewest responses in a row that only wait or look. Count.

@@ -9,7 +9,7 @@
 -- about: in an error, an interruption or in the middle of the work, prompts on branches that the conversation left (see
 -- about: expensive_dead_ends), and prompts of subagents.
 -- about: The waste is the cost of the turns of all these prompts except the last. Severity is medium from 3 prompts on,
--- about: high from 6, whatever they cost.
+-- about: high from 6, or by the waste: medium from 0.5 USD on, high from 5.
 -- todo: Say what was wrong with the answer, or rewind and ask differently.
 -- habit: asking the same thing again
 -- param: min_prompts int = 2 -- Fewest prompts that say nearly the same. Count.
@@ -87,7 +87,7 @@ alike as (
   group by machine, agent, session_id, first_seq, last_seq, turn
   having sum(case when substr(first_sketch, place, 2) = substr(last_sketch, place, 2) then 1 else 0 end)
       >= 32 * $min_alike
-    and length(max(first_text)) - length(replace(replace(max(first_text), chr(10), ''), ' ', '')) + 1 >= $min_words
+    and length(trim(regexp_replace(max(first_text), '\s+', ' ', 'g'))) - length(regexp_replace(max(first_text), '\s+', '', 'g')) + 1 >= $min_words
     and regexp_replace(max(first_text), '[^0-9]+', ' ', 'g') = regexp_replace(max(last_text), '[^0-9]+', ' ', 'g')
 ),
 -- The last record of the first prompt's turn has to be an answer.

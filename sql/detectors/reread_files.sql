@@ -9,7 +9,8 @@
 -- about: may have changed the file), small results (pictures leave only a mark), logs that are watched, and branches that
 -- about: the conversation left. There is one finding for each context of a session, from compaction to compaction.
 -- about: The waste is the cost of the responses that asked again, each by the share of its calls that did. It is
--- about: `measured` if all calls did.
+-- about: `measured` if all calls did. Severity depends on the waste (medium from 0.5 USD on, high from 5) or the count:
+-- about: medium from 10 reads on, high from 25.
 -- todo: Name the lines that matter, or keep a summary in the instructions.
 -- habit: unchanged files read again
 -- param: min_rereads int = 2 -- Fewest needless reads in one context. Count.

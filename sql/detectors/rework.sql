@@ -8,6 +8,8 @@
 -- about: this file, as in a project of one script.
 -- about: The finding belongs to the latest session, for all of its files. Severity depends on the sessions: medium from 10
 -- about: on, high from 20. The waste is unknown, so it is null.
+-- about: The filters `since`, `until` and `agent` choose what is reported, by the session of the finding; the sessions in a
+-- about: row always come from all sessions.
 -- todo: Check whether the edits undo each other, or whether the file does too much.
 -- habit: files edited session after session
 -- param: min_sessions int = 5 -- Fewest sessions in a row. Count.
@@ -19,20 +21,17 @@
 -- param: agent text = null -- Only this agent.
 with chosen as (
   select
-    s.machine, s.agent, s.session_id, s.project, s.project_path, s.started_at,
+    s.machine, s.agent, s.session_id, s.project, s.project_path, s.started_at, s.ended_at,
     coalesce(s.forked_from_session_id, s.root_session_id) as work
   from sessions s
   where s.tool_calls > 0
     and s.project is not null
     and s.started_at is not null
-    and ($since is null or s.ended_at >= $since)
-    and ($until is null or s.started_at < $until)
     and ($project is null or s.project = $project)
-    and ($agent is null or s.agent = $agent)
 ),
 edits as (
   select
-    c.machine, c.agent, c.session_id, c.project, c.started_at, c.work,
+    c.machine, c.agent, c.session_id, c.project, c.started_at, c.ended_at, c.work,
     case when left(t.file_path, length(c.project_path) + 1) = c.project_path || '/'
          then substr(t.file_path, length(c.project_path) + 2)
          else t.file_path end as file,
@@ -43,7 +42,7 @@ edits as (
   join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
   where t.category in ('edit', 'write') and t.status = 'ok' and t.file_path is not null
   group by
-    c.machine, c.agent, c.session_id, c.project, c.started_at, c.work,
+    c.machine, c.agent, c.session_id, c.project, c.started_at, c.ended_at, c.work,
     case when left(t.file_path, length(c.project_path) + 1) = c.project_path || '/'
          then substr(t.file_path, length(c.project_path) + 2)
          else t.file_path end
@@ -128,7 +127,7 @@ ranked as (
 ),
 findings as (
   select
-    machine, agent, session_id, project, started_at,
+    machine, agent, session_id, project, started_at, ended_at,
     count(*) as files,
     max(sessions) as sessions,
     max(case when rank = 1 then edits_of_run end) as edits_of_run,
@@ -137,7 +136,7 @@ findings as (
     min(first_seq) as first_seq,
     max(last_seq) as last_seq
   from ranked
-  group by machine, agent, session_id, project, started_at
+  group by machine, agent, session_id, project, started_at, ended_at
 )
 select
   'rework' as detector,
@@ -161,4 +160,7 @@ select
   'measured' as basis,
   machine
 from findings
+where ($since is null or ended_at >= $since)
+  and ($until is null or started_at < $until)
+  and ($agent is null or agent = $agent)
 order by occurrences desc nulls last, edits_of_run desc nulls last, started_at, agent, machine, session_id, first_seq

@@ -3,17 +3,18 @@
 -- scope: session
 -- title: Commits and pushes with the whole conversation
 -- about: Turns whose short prompt asks only for routine git work (commit, push, merge, rebase, tag, open a pull request),
--- about: that used git and edited no file, and that began with a context of `min_context` or more. The turns of one
--- about: session are one finding.
+-- about: that used git and edited no file (nor wrote one with a shell command), and that began with a context of
+-- about: `min_context` or more. A question is no such prompt (`can you commit?` is), nor is one that begins with a noun
+-- about: such as `commit message`. The turns of one session are one finding.
 -- about: The waste is the cost of the context above `fresh_tokens` in each response, estimated from the response's own
--- about: cost.
+-- about: cost. Severity is medium from 0.5 USD on, high from 5.
 -- todo: Commit and push yourself, or in a new session with a cheaper model.
 -- habit: commits and pushes with the whole conversation
 -- param: min_context int = 100000 -- Shortest first request of a turn. Tokens.
 -- param: max_words int = 15 -- Longest prompt. Words.
 -- param: max_responses int = 15 -- Most responses of a turn; with more, it was no routine. Count.
 -- param: fresh_tokens int = 20000 -- Context that the same turn needs in a new conversation. Tokens.
--- param: min_carried int = 300000 -- Fewest context tokens that all such responses of a session carried. Tokens.
+-- param: min_carried int = 300000 -- Fewest context tokens above fresh_tokens in all such responses of a session. Tokens.
 -- param: read_price float = 0.1 -- Price of a token read from a cache. Multiple of the uncached price.
 -- param: short_write_price float = 1.25 -- Price of a token written to a short cache. Multiple of the uncached price.
 -- param: long_write_price float = 2 -- Price of a token written to a long cache. Multiple of the uncached price.
@@ -73,7 +74,11 @@ prompts as (
 work as (
   select
     c.number, t.turn,
-    bool_or(t.category in ('edit', 'write', 'task')) as has_worked,
+    -- Text in quotes, such as the message of a commit, writes nothing.
+    bool_or(t.category in ('edit', 'write', 'task') or (t.category = 'shell' and regexp_replace(
+      regexp_replace(substr(t.command, 1, 2000), '"[^"]*"|''[^'']*''', '', 'g'),
+      'apply_patch|sed -i|tee | >>? *[^/&> \n]', ''
+    ) <> regexp_replace(substr(t.command, 1, 2000), '"[^"]*"|''[^'']*''', '', 'g'))) as has_worked,
     bool_or(t.mcp_server like '%git%' or (t.category = 'shell' and regexp_replace(
       ' ' || substr(t.command, 1, 2000), '[ ;&|(](git|gh|glab|jj) ', ''
     ) <> ' ' || substr(t.command, 1, 2000))) as has_git
@@ -93,9 +98,19 @@ chosen_turns as (
     and w.has_git
     and s.opening >= $min_context
     and s.responses <= $max_responses
-    and length(trim(p.prompt)) - length(replace(replace(trim(p.prompt), chr(10), ''), ' ', '')) + 1 <= $max_words
+    and length(trim(regexp_replace(p.prompt, '\s+', ' ', 'g'))) - length(regexp_replace(p.prompt, '\s+', '', 'g')) + 1 <= $max_words
+    and (
+      trim(regexp_replace(p.prompt, '\s+', ' ', 'g')) not like '%?'
+      or regexp_replace(lower(trim(p.prompt)), '^(please )?(can|could) you ', '') <> lower(trim(p.prompt))
+    )
     and regexp_replace(
-      lower(trim(p.prompt)),
+      -- Names that begin with one of the verbs are nouns.
+      regexp_replace(
+        lower(trim(p.prompt)),
+        '(commit|merge|push|tag|rebase) (messages?|hash(es)?|histor(y|ies)|hooks?|sort|conflicts?|notifications?|names?'
+          || '|[a-f]*[0-9][0-9a-f]{3,}|[0-9a-f]{4,}[0-9])([^a-z0-9]|$)',
+        'noun ', 'g'
+      ),
       '^/?((ok|okay|yes|yeah|yep|great|good|perfect|nice|cool|thanks|thank you|now|please|pls|and|then|also|next|can you|could you'
         || '|lets|let.s|go ahead and|looks good|lgtm|just|well done)[ ,.!:;-]*)*(git )?'
         || '(commit|push|merge|rebase|squash|tag|stage|amend'
@@ -124,11 +139,11 @@ found as (
     max(opening) as opening,
     min(first_seq) as first_seq,
     max(last_seq) as last_seq,
-    min(replace(substr(prompt, 1, 80), chr(10), ' ')) as prompt,
+    max(case when first_seq = first_of_all then replace(substr(prompt, 1, 80), chr(10), ' ') end) as prompt,
     sum(tokens) as wasted_tokens,
     sum(nanos) / 1e9 as wasted_cost_usd,
     array_sort(array_agg(response_id)) as responses
-  from carried
+  from (select *, min(first_seq) over (partition by number) as first_of_all from carried) as ordered
   group by number
   having sum(tokens) >= $min_carried
 )

@@ -3,42 +3,49 @@
 -- title: Subagents that cost far more than they brought back
 -- about: Subagents that only explored and answered with little for what they used: more than `max_ratio` tokens for each
 -- about: token of their answers. The answers are all texts that they wrote, or all that their caller received, if that is
--- about: more, at four letters a token. The threshold applies to all subagents of one caller together, so that many small
--- about: ones count as one large one. Left out are helpers that the program starts by itself (guardians, compaction),
+-- about: more, at four letters a token. The lowest waste applies to all such subagents of one caller together, so that many
+-- about: small ones count as one large one. Left out are helpers that the program starts by itself (guardians, compaction),
 -- about: reviews and checks (their answer is short by nature), subagents that edited, committed, built, tested, used a
 -- about: browser or another service, or returned data with a tool, and subagents without text.
 -- about: The waste is the tokens above the limit, and that share of the subagent's cost, which is an estimate. The finding
--- about: belongs to the subagent, never to its caller, so no dollar counts twice.
+-- about: belongs to the subagent, never to its caller, so no dollar counts twice. Severity is medium from 0.5 USD on, high
+-- about: from 5.
+-- about: The filters `since`, `until` and `agent` choose what is reported; the waste of a caller's subagents always comes
+-- about: from all of them.
 -- todo: Give subagents a narrower task and a cheaper model.
 -- habit: subagents that brought back little
 -- param: max_ratio int = 5000 -- Most tokens used for each token of the answers. Tokens.
 -- param: min_wasted_usd float = 0.5 -- Lowest waste of all subagents of one caller together. USD.
--- param: min_wasted_tokens int = 2000000 -- The same for subagents whose price is unknown. Tokens.
+-- param: min_wasted_tokens int = 2000000 -- The same for tokens whose price is unknown. Tokens.
 -- param: since timestamp = null -- Only sessions that were active at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
-with subagents as (
+with unpriced as (
+  select machine, agent, session_id, sum(total_tokens) as tokens
+  from usage
+  where cost_usd is null and total_tokens > 0
+  group by machine, agent, session_id
+),
+subagents as (
   select
-    s.machine, s.agent, s.session_id, s.project, s.started_at, s.subagent_type, s.title, s.responses,
-    s.total_tokens, s.cost_usd, coalesce(s.parent_session_id, s.session_id) as caller,
+    s.machine, s.agent, s.session_id, s.project, s.started_at, s.ended_at, s.subagent_type, s.title, s.responses,
+    s.total_tokens, s.cost_usd, p.tokens as unpriced_tokens, coalesce(s.parent_session_id, s.session_id) as caller,
     sum(round(s.cost_usd * 1e9)) over (
       partition by s.machine, s.agent, coalesce(s.parent_session_id, s.session_id)
     ) / 1e9 as cost_of_all,
-    sum(case when s.cost_usd is null then s.total_tokens end) over (
+    sum(p.tokens) over (
       partition by s.machine, s.agent, coalesce(s.parent_session_id, s.session_id)
     ) as unpriced_of_all
   from sessions s
+  left join unpriced p on p.machine = s.machine and p.agent = s.agent and p.session_id = s.session_id
   where s.kind = 'subagent'
     and s.total_tokens > 0
     and regexp_replace(
       lower(coalesce(s.subagent_type, '') || ' ' || substr(coalesce(s.title, ''), 1, 200)),
       'guardian|review|audit|verif|validat', ''
     ) = lower(coalesce(s.subagent_type, '') || ' ' || substr(coalesce(s.title, ''), 1, 200))
-    and ($since is null or s.ended_at >= $since)
-    and ($until is null or s.started_at < $until)
     and ($project is null or s.project = $project)
-    and ($agent is null or s.agent = $agent)
 ),
 chosen as (
   select * from subagents where cost_of_all >= $min_wasted_usd or unpriced_of_all >= $min_wasted_tokens
@@ -94,7 +101,8 @@ excesses as (
   select
     y.*,
     total_tokens - $max_ratio * yield_tokens as wasted_tokens,
-    floor(round(cost_usd * 1e9) * (total_tokens - $max_ratio * yield_tokens) / total_tokens) as nanos
+    floor(round(cost_usd * 1e9) * (total_tokens - $max_ratio * yield_tokens) / total_tokens) as nanos,
+    floor(unpriced_tokens * 1.0 * (total_tokens - $max_ratio * yield_tokens) / total_tokens) as unpriced_wasted_tokens
   from yields y
   where total_tokens > $max_ratio * yield_tokens
 ),
@@ -103,7 +111,7 @@ fan_outs as (
     e.*,
     count(*) over (partition by machine, agent, caller) as runaways,
     sum(nanos) over (partition by machine, agent, caller) / 1e9 as wasted_of_all,
-    sum(case when nanos is null then wasted_tokens end) over (partition by machine, agent, caller) as unpriced_wasted_of_all
+    sum(unpriced_wasted_tokens) over (partition by machine, agent, caller) as unpriced_wasted_of_all
   from excesses e
 ),
 billed as (
@@ -140,6 +148,11 @@ select
   b.responses
 from fan_outs f
 left join billed b on b.machine = f.machine and b.agent = f.agent and b.session_id = f.session_id
-where (nanos is not null and wasted_of_all >= $min_wasted_usd)
-  or (nanos is null and unpriced_wasted_of_all >= $min_wasted_tokens)
+where (
+    (nanos is not null and wasted_of_all >= $min_wasted_usd)
+    or (unpriced_tokens > 0 and unpriced_wasted_of_all >= $min_wasted_tokens)
+  )
+  and ($since is null or ended_at >= $since)
+  and ($until is null or started_at < $until)
+  and ($agent is null or f.agent = $agent)
 order by wasted_cost_usd desc nulls last, wasted_tokens desc nulls last, started_at, f.agent, f.machine, f.session_id, first_seq

@@ -7,8 +7,8 @@
 -- about: command such as /exit), sessions that continued in a fork, copies of a session that were taken while it
 -- about: committed, subagents, empty drafts, and sessions that may still run: their last record is less than
 -- about: `idle_minutes` older than the machine's last record in the lake.
--- about: The waste is the cost of the responses of the last turn if it changed no file. It is null if the turn changed a
--- about: file, or if nothing was billed.
+-- about: The waste is the cost of the responses of the last turn if it changed no file and no repository. It is null if the
+-- about: turn did, or if nothing was billed. Severity is medium from 0.5 USD on, high from 5.
 -- todo: Look at the last turn. Restart with a smaller task, or check permissions and limits.
 -- habit: sessions that ended without an answer
 -- param: idle_minutes int = 60 -- A session without records for so long has ended. Minutes.
@@ -87,9 +87,15 @@ calls as (
       'ask_followup_question', 'plan_mode_respond', 'new_task'
     ) or (t.category = 'shell' and substr(t.command, 1, 2000) like '%git%commit%' and t.status <> 'error') as is_end,
     max(case
-      when t.status = 'ok' and (t.category in ('edit', 'write') or (t.category = 'shell' and (
-        t.command like '%apply_patch%' or t.command like '%git commit%' or t.command like '%sed -i%'
-        or t.command like '%cat >%' or t.command like '%tee %'))) then 1
+      when t.status = 'ok' and (
+        t.category in ('edit', 'write')
+        or array_length(t.git_operations) >= 1
+        or (t.category = 'shell' and regexp_replace(
+          ' ' || substr(t.command, 1, 2000),
+          'apply_patch|sed -i|cat *>|tee |[^0-9&<>=-]>>? *[^/&> ]|[ ;&|](mv|cp|rm|mkdir) ',
+          ''
+        ) <> ' ' || substr(t.command, 1, 2000))
+      ) then 1
       else 0
     end) over (partition by t.machine, t.agent, t.session_id) as has_edits,
     row_number() over (partition by t.machine, t.agent, t.session_id order by t.seq desc nulls last) as from_end

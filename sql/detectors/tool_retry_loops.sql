@@ -13,8 +13,8 @@
 -- about: something new needs `min_converged` tries.
 -- about: The waste is the cost of the responses that made the tries after the first, except a last one that brought
 -- about: something new.
--- about: Severity depends on the waste or the count: medium from 5 tries on, high from 10. For waits, it depends on the
--- about: waste only.
+-- about: Severity depends on the waste or the count: medium from 0.5 USD or 5 tries on, high from 5 USD or 10. For waits, it
+-- about: depends on the waste only.
 -- todo: Interrupt, and tell the agent what is different.
 -- habit: the same call again and again
 -- param: min_run int = 3 -- Fewest tries in a row. Count.

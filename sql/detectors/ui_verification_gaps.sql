@@ -5,7 +5,8 @@
 -- about: files of a user interface were edited, and nothing looked at the result before the next prompt. Looking means a
 -- about: browser, a simulator, a device or a screenshot (used by a tool of the session, by a subagent that it called, by a
 -- about: command, or by a script that the agent wrote for it), or reading an image. What the person reports to have seen,
--- about: paths and code are no request to look. Edits of tests, and turns that the person interrupted, do not count.
+-- about: paths, code, logs and tests are no request to look. Edits of tests, and turns that the person interrupted, do not
+-- about: count.
 -- about: No money is known to be lost, so tokens and cost are null.
 -- about: Severity is medium if the person answered with an image (and so had to look themselves), or from 5 edits on.
 -- todo: Give the agent a browser tool, and tell it to use it.
@@ -131,14 +132,18 @@ wanted as (
     ) as asks
   from asked
 ),
--- @ marks something visible, # a word for looking, % a word for looking that counts only before something visible.
+-- @ marks something visible, # a word for looking, % a word for looking that counts only before something visible, and !
+-- something that nobody looks at in a browser.
 marked as (
   select
     *,
     regexp_replace(
       regexp_replace(
         regexp_replace(
-          replace(asks, ' ', '  '),
+          regexp_replace(
+            replace(asks, ' ', '  '),
+            ' ((see|per)  (the  )?(attached|issue)|logs|tests?|function|(page|component)  (loader|parser)s?) ', ' ! ', 'g'
+          ),
           ' (looks|the  look|layout|styl(e|es|ed|ing)|css|colou?rs?|theme|dark  mode|spacing|margins?|padding|align(s|ed|ment)?'
             || '|center(s|ed)?|render(s|ed|ing)?|display(s|ed)?|visual(s|ly)?|visible|screens?|screenshot|ui|design|responsive'
             || '|mobile|fonts?|overflow(s|ing)?|overlap(s|ping)?|pixels?|browser|pages?|buttons?|modals?|dialogs?|icons?'
@@ -175,7 +180,7 @@ select
 from marked a
 join chosen c on c.machine = a.machine and c.agent = a.agent and c.session_id = a.session_id
 where regexp_replace(
-    a.marks, '[#%]( +[^ ]+){0,6} +@|@( +[^ ]+){0,6} +#( +(it|them|this|that  it|how)|  *$)', ''
+    a.marks, '[#%]( +[^ !]+){0,6} +@|@( +[^ ]+){0,6} +#( +(it|them|this|that  it|how)|  *$)', ''
   ) <> a.marks
 order by
   wasted_cost_usd desc nulls last, a.edits desc nulls last, c.started_at, a.agent, a.machine, a.session_id, a.prompt_seq
