@@ -355,7 +355,7 @@ fn the_first_lines_answer_a_manager() {
     assert_eq!(tile("Cost"), "$33.01 | at least | June $3.01 | × 11 | 2");
     assert_eq!(tile("Avoidable"), "$0 | June $0 | 0");
     assert_eq!(tile("Sessions"), "3 | June 2 | 3");
-    assert_eq!(tile("Week by week"), "– | 27–31 July, 5 days | median of 6 weeks before $0 | 3");
+    assert_eq!(tile("Week by week"), "– | 27–31 July, 5 days | median of 6 weeks before $0.75 | 3");
     let days = &page["sections"]["days"];
     assert_eq!(days["plots"][0]["bars"], 2, "a day without a price has no bar");
     let texts = json!(["$20", "$40", "1 Jul", "8", "15", "22", "29", "$30.00, 16 Jul"]);

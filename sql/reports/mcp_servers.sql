@@ -80,7 +80,7 @@ select
   s.calls,
   s.sessions,
   s.errors,
-  round(s.errors * 1.0 / nullif(s.ok + s.errors, 0), 6) as error_rate,
+  round(s.errors * 1e0 / nullif(s.ok + s.errors, 0), 6) as error_rate,
   s.output_bytes,
   s.median_ms,
   c.call_cost_usd,

@@ -24,7 +24,7 @@ with lasting as (
     s.project,
     s.agent,
     s.active_ms,
-    s.active_ms / 60000.0 as active_minutes,
+    s.active_ms / 6e4 as active_minutes,
     cast(s.turns as double) as turns,
     cast(s.total_tokens as double) as total_tokens
   from sessions s
@@ -39,7 +39,7 @@ select
   project,
   agent,
   count(*) as sessions,
-  round(sum(active_ms) / 3600000.0, 6) as active_hours,
+  round(sum(active_ms) / 3.6e6, 6) as active_hours,
   round(median(active_minutes), 4) as median_active_minutes,
   round(max(active_minutes), 4) as longest_active_minutes,
   median(turns) as median_turns,

@@ -44,6 +44,6 @@ select
   total_tokens,
   cost_usd,
   unpriced_responses,
-  round(total_tokens * 1.0 / nullif(sum(total_tokens) over (partition by project, agent), 0), 6) as share
+  round(total_tokens * 1e0 / nullif(sum(total_tokens) over (partition by project, agent), 0), 6) as share
 from by_kind
 order by cost_usd desc nulls last, total_tokens desc nulls last, project nulls last, agent, is_subagent, subagent_type nulls last

@@ -64,7 +64,7 @@ select
   t.rejections,
   t.interruptions,
   t.unanswered,
-  round(t.errors * 1.0 / nullif(t.ok + t.errors, 0), 6) as error_rate,
+  round(t.errors * 1e0 / nullif(t.ok + t.errors, 0), 6) as error_rate,
   t.output_bytes
 from by_tool t
 join categories c on c.agent = t.agent and c.name = t.name and c.place = 1

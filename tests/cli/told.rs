@@ -70,7 +70,7 @@ fn a_cost_recorded_as_0_stands_beside_the_list_price() {
     exit 0
     --- stdout
     agent,cost_usd,unpriced_responses,partial_responses,sessions,responses,input_tokens,cache_read_tokens,cache_write_tokens,output_tokens,last_used
-    aider,0.0,0,3,3,,4050,,0,300,2026-02-10T10:50:01Z
+    aider,0.0,0,3,3,,4050,,,300,2026-02-10T10:50:01Z
     --- stderr
     ");
 }
