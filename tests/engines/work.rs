@@ -16,7 +16,7 @@ fn script_of_files(files: &BTreeMap<String, String>) -> String {
 }
 
 fn lines(records: &[Value]) -> String {
-    records.iter().map(|record| format!("{record}\n")).collect()
+    records.iter().flat_map(|record| [record.to_string(), "\n".to_owned()]).collect()
 }
 
 /// A session and a subagent, which use the same tools on the same file.
