@@ -8,7 +8,7 @@
 -- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
--- param: hours int = 5 -- Length of a block. Hours.
+-- param: hours int = 5 from 1 -- Length of a block. Hours.
 -- column: agent -- Coding agent.
 -- column: block -- When the block began.
 -- column: last_used -- When its last response began.

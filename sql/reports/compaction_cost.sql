@@ -4,7 +4,7 @@
 -- about: What compactions removed from the context and what the request after each cost, by project, agent and cause,
 -- about: most expensive first. Subagents count too. Compactions without a response between them count as one.
 -- note: The cost is a lower bound: most agents do not record the request that writes the summary.
--- param: regrowth int = 10 -- Responses after a compaction in which the context grows again. Count.
+-- param: regrowth int = 10 from 1 -- Responses after a compaction in which the context grows again. Count.
 -- param: since timestamp = null -- Only sessions that started at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.
 -- param: project text = null -- Only this project.

@@ -6,7 +6,7 @@
 -- about: that record no single responses. With fewer than `min_sessions` sessions, only the counts are shown.
 -- note: Hard tasks go to strong models: compare within a project (`projects` shows the mix). Compare efforts and turns
 -- note: within an agent: agents count them differently. About one comparison in twenty differs by chance.
--- param: by text = 'model' -- What to compare: model, agent, effort, version or entrypoint.
+-- param: by text = 'model' | 'agent' | 'effort' | 'version' | 'entrypoint' -- What to compare: model, agent, effort, version or entrypoint.
 -- param: min_sessions int = 20 -- Fewest sessions for a figure. Count.
 -- param: since timestamp = null -- Only sessions that started at this time or later.
 -- param: until timestamp = null -- Only sessions that started before this time.

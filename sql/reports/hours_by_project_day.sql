@@ -7,7 +7,7 @@
 -- about: Prompts of subagents, of jobs and of the agents' own helpers are no person's. Time that two projects share counts
 -- about: for both, so the day's total has a row of its own. Days are those of the session's time zone.
 -- note: This is no proof of work: work away from the agents leaves no record.
--- param: pause int = 5 -- Records this far apart or further are a pause. Minutes.
+-- param: pause int = 5 from 1 -- Records this far apart or further are a pause. Minutes.
 -- param: automation text = '|exec|sdk-cli|' -- Entry points of jobs.
 -- param: since timestamp = null -- Only from this time on.
 -- param: until timestamp = null -- Only before this time.

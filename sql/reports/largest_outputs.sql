@@ -6,7 +6,7 @@
 -- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
--- param: rows int = 50 -- Most rows to return. Count.
+-- param: rows int = 50 from 1 -- Most rows to return. Count.
 -- column: output_bytes -- Size of the result. Bytes.
 -- column: name -- Tool, as the agent names it.
 -- column: command -- Shell command; null for other tools.

@@ -6,7 +6,7 @@
 -- param: until timestamp = null -- Only before this time.
 -- param: project text = null -- Only this project.
 -- param: agent text = null -- Only this agent.
--- param: rows int = 50 -- Most rows to return. Count.
+-- param: rows int = 50 from 1 -- Most rows to return. Count.
 -- column: duration_ms -- Duration of the response. Milliseconds.
 -- column: output_tokens -- Output, including reasoning. Tokens.
 -- column: tokens_per_second -- Output per second; null without output. Tokens.

@@ -143,25 +143,33 @@ fn add(text: &mut String, value: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// `NAME TYPE [= DEFAULT] -- MEANING`
+/// `NAME TYPE [= DEFAULT] -- MEANING`. The default of a number may have a lower bound, `5 from 1`, and that of a text other
+/// values, `'model' | 'agent'`.
 fn parameter(text: &str) -> Result<Parameter, String> {
     let (declaration, doc) = text.split_once(" -- ").ok_or("expected `param: NAME TYPE = DEFAULT -- MEANING`")?;
-    let (left, default) = match declaration.split_once('=') {
-        Some((left, default)) => (left, Some(unquoted(default.trim()))),
-        None => (declaration, None),
-    };
+    let (left, default) = declaration.split_once('=').map_or((declaration, None), |(left, right)| (left, Some(right)));
     let mut words = left.split_whitespace();
     let (Some(name), Some(kind), None) = (words.next(), words.next(), words.next()) else {
         return Err("expected `param: NAME TYPE = DEFAULT -- MEANING`".to_owned());
     };
     let kind = Kind::named(kind).ok_or_else(|| format!("unknown type `{kind}`; there are {}", Kind::names()))?;
+    let (default, least) = match default.and_then(|default| default.split_once(" from ")) {
+        Some((default, least)) if kind == Kind::Int => (Some(default), Some(least.trim())),
+        _ => (default, None),
+    };
+    let least =
+        least.map(str::parse).transpose().map_err(|_| format!("the least value of `{name}` is no whole number"))?;
+    let choices = default.filter(|default| kind == Kind::Text && default.contains("' | '"));
+    let choices: Vec<String> = choices.iter().flat_map(|all| all.split(" | ")).map(unquoted).collect();
+    let default = choices.first().cloned().or_else(|| default.map(unquoted));
     if let Some(default) = &default {
         kind.check(default).map_err(|reason| format!("default of `{name}`: {reason}"))?;
     }
-    Ok(Parameter { name: name.to_owned(), kind, default, doc: doc.trim().to_owned() })
+    Ok(Parameter { name: name.to_owned(), kind, default, least, choices, doc: doc.trim().to_owned() })
 }
 
 fn unquoted(text: &str) -> String {
+    let text = text.trim();
     let inner = text.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
     inner.map_or_else(|| text.to_owned(), |inner| inner.replace("''", "'"))
 }

@@ -8,6 +8,7 @@ mod value;
 use std::path::{Path, PathBuf};
 
 use chrono_tz::Tz;
+use datafusion::scalar::ScalarValue;
 
 use super::{Statement, builtin, nearest};
 use crate::{Error, Result};
@@ -81,8 +82,29 @@ pub struct Parameter {
     pub kind: Kind,
     /// Default as written in the header; `None` if a value is required.
     pub default: Option<String>,
+    /// Its least value, if it is a number that has one.
+    pub least: Option<i64>,
+    /// Its values, if it is a text that has only some.
+    pub choices: Vec<String>,
     /// Meaning.
     pub doc: String,
+}
+
+impl Parameter {
+    /// Checks that a value is allowed.
+    fn check(&self, value: &ScalarValue) -> Result<()> {
+        let reason = match value {
+            ScalarValue::Int64(Some(number)) => {
+                let least = self.least.filter(|least| number < least);
+                least.map(|least| format!("`{number}` is less than {least}"))
+            }
+            ScalarValue::Utf8(Some(text)) if !self.choices.is_empty() && !self.choices.contains(text) => {
+                Some(format!("`{text}` is none of {}", self.choices.join(", ")))
+            }
+            _ => None,
+        };
+        reason.map_or(Ok(()), |reason| Err(Error::Usage(reason)))
+    }
 }
 
 /// Folder of the detectors, in llrem's own queries and in a folder of the user.
@@ -210,7 +232,8 @@ impl Canned {
                 return Err(Error::Usage(missing));
             };
             let value = parameter.kind.value(text, zone, &|text| moments(&parameter.name, text));
-            value.map(|value| (parameter.name.clone(), value)).map_err(|reason| match reason {
+            let checked = value.and_then(|value| parameter.check(&value).map(|()| (parameter.name.clone(), value)));
+            checked.map_err(|reason| match reason {
                 Error::Unknown { .. } => reason,
                 reason => Error::Usage(format!("parameter `{}` of `{}`: {reason}", parameter.name, self.name)),
             })

@@ -108,6 +108,12 @@ fn wrong_parameters_are_named() {
     insta::assert_snapshot!(bind(&canned, &[]).unwrap_err(), @"`q` needs --param min_run=…: Calls in a row.");
     insta::assert_snapshot!(bind(&canned, &[("min_rn", "1")]).unwrap_err(), @"`q` takes no parameter `min_rn`; did you mean `min_run`?");
     insta::assert_snapshot!(bind(&canned, &[("min_run", "x")]).unwrap_err(), @"parameter `min_run` of `q`: `x` is no whole number");
+    let canned =
+        parse("-- param: rows int = 5 from 1 -- Rows.\n-- param: by text = 'day' | 'week' -- By.\nselect $rows, $by")
+            .unwrap();
+    assert!(bind(&canned, &[("rows", "1"), ("by", "week")]).is_ok());
+    insta::assert_snapshot!(bind(&canned, &[("rows", "0")]).unwrap_err(), @"parameter `rows` of `q`: `0` is less than 1");
+    insta::assert_snapshot!(bind(&canned, &[("by", "hour")]).unwrap_err(), @"parameter `by` of `q`: `hour` is none of day, week");
 }
 
 #[test]
