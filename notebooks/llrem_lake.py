@@ -114,10 +114,13 @@ class Query:
 
 
 def _parameter(declaration):
-    """Parse `NAME TYPE = DEFAULT -- MEANING`. Return the name, and the default as a value."""
+    """Parse `NAME TYPE = DEFAULT -- MEANING`. Return the name, and the default as a value.
+
+    The default may have a lower bound, `5 from 1`, or other values, `'model' | 'agent'`.
+    """
     declared, _, default = declaration.split(" -- ")[0].partition("=")
     name, kind = declared.split()
-    default = default.strip()
+    default = default.strip().split(" from ")[0] if kind == "int" else default.strip().split(" | ")[0]
     if default in ("", "null"):
         return name, None
     read = {
