@@ -73,19 +73,24 @@ prompts as (
 ),
 work as (
   select
-    c.number, t.turn,
-    -- Text in quotes, such as the message of a commit, writes nothing.
-    bool_or(t.category in ('edit', 'write', 'task') or (t.category = 'shell' and regexp_replace(
-      regexp_replace(substr(t.command, 1, 2000), '"[^"]*"|''[^'']*''', '', 'g'),
-      'apply_patch|sed -i|tee | >>? *[^/&> \n]', ''
-    ) <> regexp_replace(substr(t.command, 1, 2000), '"[^"]*"|''[^'']*''', '', 'g'))) as has_worked,
-    bool_or(t.mcp_server like '%git%' or (t.category = 'shell' and regexp_replace(
-      ' ' || substr(t.command, 1, 2000), '[ ;&|(](git|gh|glab|jj) ', ''
-    ) <> ' ' || substr(t.command, 1, 2000))) as has_git
-  from tool_calls t
-  join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
-  where t.turn is not null
-  group by c.number, t.turn
+    number, turn,
+    bool_or(category in ('edit', 'write', 'task')
+      or regexp_replace(unquoted, 'apply_patch|sed -i|tee | >>? *[^/&> \n]', '') <> unquoted) as has_worked,
+    bool_or(mcp_server like '%git%' or regexp_replace(command, '[ ;&|(](git|gh|glab|jj) ', '') <> command) as has_git
+  from (
+    select
+      c.number, t.turn, t.category, t.mcp_server,
+      case when t.category = 'shell' then ' ' || substr(t.command, 1, 2000) else '' end as command,
+      -- Text in quotes, such as the message of a commit, writes nothing.
+      case
+        when t.category = 'shell' then regexp_replace(substr(t.command, 1, 2000), '"[^"]*"|''[^'']*''', '', 'g')
+        else ''
+      end as unquoted
+    from tool_calls t
+    join chosen c on c.machine = t.machine and c.agent = t.agent and c.session_id = t.session_id
+    where t.turn is not null
+  ) as calls
+  group by number, turn
 ),
 chosen_turns as (
   select p.number, p.turn, p.prompt, p.first_seq, p.last_seq, s.opening
