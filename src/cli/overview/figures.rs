@@ -127,17 +127,15 @@ impl Figures {
         let used = || self.used.iter().filter(|it| span.contains(it.day) && of.has(&it.agent, it.project.as_deref()));
         let wasted =
             || self.wasted.iter().filter(|it| span.contains(it.day) && of.has(&it.agent, it.project.as_deref()));
+        let findings = count(wasted().count());
+        let known = wasted().filter_map(|it| it.usd).reduce(|sum, usd| sum + usd);
         Sums {
             usd: used().filter_map(|it| it.nanos).reduce(|sum, nanos| sum + nanos).map(|nanos| nanos as f64 / 1e9),
             unpriced: used().map(|it| it.unpriced).sum(),
             sessions: count(used().map(|it| &it.session).collect::<BTreeSet<_>>().len()),
             prompts: used().map(|it| it.prompts).sum(),
-            wasted: if wasted().next().is_none() {
-                Some(0.0)
-            } else {
-                wasted().filter_map(|it| it.usd).reduce(|sum, usd| sum + usd)
-            },
-            findings: count(wasted().count()),
+            wasted: known.or((findings == 0).then_some(0.0)),
+            findings,
         }
     }
 
