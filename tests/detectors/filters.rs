@@ -1,4 +1,4 @@
-//! The filters of detectors that add up several sessions choose what is reported, not what is added up.
+//! Some detectors add up several sessions. Their filters choose the findings, and not the sessions that are added up.
 
 use std::path::Path;
 

@@ -72,7 +72,7 @@ fn result(id: &str, output: &str) -> Value {
         "content": [{"type": "tool_result", "tool_use_id": id, "content": output}]}})
 }
 
-/// What git prints after a commit.
+/// Returns git's output of a commit.
 fn committed(hash: &str) -> String {
     format!("[feat {hash}] Water the plants\n 1 file changed, 1 insertion(+)")
 }

@@ -98,7 +98,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         if let Form::Task(Some(billing)) = &mut self.form {
             let begun = self.rows.thread.facts.first_moment.filter(|_| place.index == 0);
             at = at.or(begun).or_else(|| billing.moment_of(request));
-            // The first requests sent the first message, so none of them comes before it.
+            // No request comes before the first message: the first requests already contain it.
             if place.index > 0 {
                 billing.note_before(self.rows, place, request)?;
                 billing.bill_before(self.rows, request, self.model.as_deref())?;
