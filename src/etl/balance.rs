@@ -10,18 +10,20 @@ use crate::lake::ledger::Sums;
 pub(super) struct Balance {
     pub(super) before: Sums,
     pub(super) now: Sums,
-    /// Records that sessions own now and did not before.
+    /// Records that sessions own now and did not before. Empty in the run that creates a lake, because nothing left it.
     pub(super) gained: Vec<u64>,
     /// Records that sessions no longer own, except superseded ones and those that another reading corrected.
     pub(super) left: Vec<(Kind, u64)>,
 }
 
 impl Balance {
-    /// Adds a rebuilt session. `is_damaged` is true if rows of it were in a lost file, which the run reports.
+    /// Adds a rebuilt session. `is_first_run` is true if the lake has no records, `is_damaged` if rows of the session
+    /// were in a lost file, which the run reports.
     pub(super) fn add_session<'o>(
         &mut self,
         before: impl Iterator<Item = &'o OldReplica>,
         session: &Rebuilt,
+        is_first_run: bool,
         is_damaged: bool,
     ) {
         let owned = |replica: &Replica| -> Vec<(Kind, u64)> {
@@ -33,7 +35,8 @@ impl Balance {
         }
         let before: Vec<(Kind, u64)> = before.flat_map(|old| owned(&old.replica())).collect();
         if before.is_empty() {
-            self.gained.extend(session.members().flat_map(|member| owned(&member.replica)).map(|(_, key)| key));
+            let gained = session.members().filter(|_| !is_first_run).flat_map(|member| owned(&member.replica));
+            self.gained.extend(gained.map(|(_, key)| key));
             return;
         }
         let now: KeySet = session.members().flat_map(|member| owned(&member.replica)).map(|(_, key)| key).collect();

@@ -378,7 +378,7 @@ impl PartOutput<'_, '_> {
         };
         session.place_kept();
         let before = self.shared.old.of_session(self.agent, &session.id);
-        self.balance.add_session(before, &session, is_damaged);
+        self.balance.add_session(before, &session, self.shared.old.is_empty(), is_damaged);
         let replicas = session.members_mut().map(|member| std::mem::take(&mut member.replica));
         self.replicas.extend(replicas.map(StoredReplica::whole));
         if entry.has_row() {

@@ -359,7 +359,7 @@ fn digest(planned: &Planned, facts: &Facts, replica: &Replica, chunks: Option<&P
     }
     hasher.update(format!("{facts:?}").as_bytes());
     hash_claims(replica, &mut hasher);
-    for copy in replica.repeats() {
+    for copy in replica.responses.repeats() {
         hasher.update(format!("{copy:?}").as_bytes());
     }
     for chunk in chunks.into_iter().flatten() {

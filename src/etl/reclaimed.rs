@@ -17,7 +17,7 @@ use crate::tables::{CostSource, LAKE_TABLES, MessageColumns, SessionColumns, Too
 /// because the others that had them are not known any more.
 pub(super) fn of_rows(layout: &Layout, manifest: &Manifest, name: &PartName, part: &PartEntry) -> Result<Vec<Replica>> {
     let mut replicas: Replicas<'_> =
-        part.sessions.iter().map(|entry| (entry.id.as_str(), without_records(name, entry))).collect();
+        part.sessions.iter().map(|entry| (entry.id.as_str(), (without_records(name, entry), Vec::new()))).collect();
     let mut others = Vec::new();
     for entry in &part.sessions {
         let other = |source: &Arc<str>| Replica { source: Arc::clone(source), ..without_records(name, entry) };
@@ -30,15 +30,12 @@ pub(super) fn of_rows(layout: &Layout, manifest: &Manifest, name: &PartName, par
             take(&name.agent, place, &batch?, &mut replicas);
         }
     }
-    let mut replicas: Vec<Replica> = replicas.into_values().collect();
-    for replica in &mut replicas {
-        replica.responses.sort_by_key(|copy| copy.key);
-    }
-    replicas.extend(others);
-    Ok(replicas)
+    let replicas = replicas.into_values().map(|(replica, copies)| Replica { responses: copies.into(), ..replica });
+    Ok(replicas.chain(others).collect())
 }
 
-type Replicas<'p> = BTreeMap<&'p str, Replica>;
+/// The replica of each session, and its copies of responses.
+type Replicas<'p> = BTreeMap<&'p str, (Replica, Vec<ResponseCopy>)>;
 
 fn without_records(name: &PartName, entry: &SessionEntry) -> Replica {
     Replica {
@@ -57,7 +54,7 @@ fn take(agent: &str, place: usize, batch: &RecordBatch, replicas: &mut Replicas<
         0 => {
             let sessions = SessionColumns::of(batch);
             for row in rows {
-                if let Some(replica) = replicas.get_mut(sessions.session_id(row)) {
+                if let Some((replica, _)) = replicas.get_mut(sessions.session_id(row)) {
                     replica.is_side = sessions.is_subagent(row);
                 }
             }
@@ -82,17 +79,17 @@ fn take(agent: &str, place: usize, batch: &RecordBatch, replicas: &mut Replicas<
             let usage = UsageColumns::of(batch);
             for row in rows.map(|row| usage.row(row)) {
                 let id = key(agent, Kind::Response, row.response_id);
-                if let Some(replica) = own(replicas, row.session_id, Record::new(Kind::Response, id, 0)) {
+                if let Some(copies) = own(replicas, row.session_id, Record::new(Kind::Response, id, 0)) {
                     let recorded_cost = row.cost_usd.filter(|_| row.cost_source == Some(CostSource::Recorded));
-                    replica.responses.push(ResponseCopy { recorded_cost, ..ResponseCopy::of(id, &row) });
+                    copies.push(ResponseCopy { recorded_cost, ..ResponseCopy::of(id, &row) });
                 }
             }
         }
     }
 }
 
-fn own<'r>(replicas: &'r mut Replicas<'_>, session: &str, record: Record) -> Option<&'r mut Replica> {
-    let replica = replicas.get_mut(session)?;
+fn own<'r>(replicas: &'r mut Replicas<'_>, session: &str, record: Record) -> Option<&'r mut Vec<ResponseCopy>> {
+    let (replica, copies) = replicas.get_mut(session)?;
     replica.records.push(Record { is_owned: true, ..record });
-    Some(replica)
+    Some(copies)
 }

@@ -34,7 +34,7 @@ pub(super) fn without_counted<'r>(
         let total =
             if is_total(&row) { recorded(replicas.clone(), key(agent, Kind::Response, row.response_id)) } else { None };
         match total {
-            Some(total) => left.push(counted.rest_of(total, &row, pricer)),
+            Some(total) => left.push(counted.rest_of(&total, &row, pricer)),
             None => left.push(row),
         }
     }
@@ -46,11 +46,8 @@ fn is_total(row: &UsageRow<'_>) -> bool {
 }
 
 /// Returns the fullest copy of a total.
-fn recorded<'r>(replicas: impl Iterator<Item = &'r Replica>, key: u64) -> Option<&'r ResponseCopy> {
-    let copies = replicas.flat_map(|replica| {
-        let first = replica.responses.partition_point(|copy| copy.key < key);
-        replica.responses.iter().skip(first).take_while(move |copy| copy.key == key)
-    });
+fn recorded<'r>(replicas: impl Iterator<Item = &'r Replica>, key: u64) -> Option<ResponseCopy> {
+    let copies = replicas.flat_map(|replica| replica.responses.of(key));
     copies.max_by_key(|copy| (copy.total(), copy.output, copy.known_counts()))
 }
 

@@ -239,10 +239,8 @@ impl News {
     fn add(&mut self, shared: &Shared<'_>, owners: &mut Owners, agent: &str, number: u32, replica: &Replica) {
         let before = shared.old.of_session(agent, &replica.session).find(|old| old.stored.source == replica.source);
         let before = before.map(OldReplica::replica);
-        let responses = before.as_ref().map_or(&[][..], |before| &before.responses);
-        let is_new = |copy: &&ResponseCopy| {
-            let first = responses.partition_point(|known| known.key < copy.key);
-            !responses.iter().skip(first).take_while(|known| known.key == copy.key).any(|known| known == *copy)
+        let is_new = |copy: &ResponseCopy| {
+            !before.as_ref().is_some_and(|before| before.responses.of(copy.key).any(|known| known == *copy))
         };
         self.copied.extend(replica.responses.iter().filter(is_new).map(|copy| copy.key));
         let had = before.iter().flat_map(|before| &before.records).filter(|record| record.is_owned);

@@ -12,7 +12,7 @@ use parquet::arrow::ArrowWriter;
 
 use super::{Options, Silent, run};
 use crate::extract::{Kind, key};
-use crate::identity::Replica;
+use crate::identity::{Replica, ResponseCopy};
 use crate::lake::claims::{self, StoredReplica};
 use crate::lake::layout::Layout;
 use crate::lake::ledger::Ledger;
@@ -228,8 +228,8 @@ impl OldLake {
                 let name = |key: u64| renamed.get(&key).copied().unwrap_or(key);
                 replica.records.iter_mut().for_each(|record| record.key = name(record.key));
                 replica.yields.iter_mut().for_each(|it| it.record = name(it.record));
-                replica.responses.iter_mut().for_each(|copy| copy.key = name(copy.key));
-                replica.responses.sort_by_key(|copy| copy.key);
+                let renamed = replica.responses.iter().map(|copy| ResponseCopy { key: name(copy.key), ..copy });
+                replica.responses = renamed.collect();
             }
             let replicas: Vec<StoredReplica> = replicas.into_iter().map(StoredReplica::whole).collect();
             std::fs::write(path, claims::encode(&replicas).unwrap()).unwrap();

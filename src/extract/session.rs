@@ -176,8 +176,7 @@ impl SessionRows {
             let repeated = self.repeated.get(&record.key).copied().unwrap_or_default();
             record.fullness = record.fullness.max(repeated);
         }
-        let mut responses = std::mem::take(&mut self.responses);
-        responses.sort_by_key(|copy| copy.key);
+        let responses = std::mem::take(&mut self.responses).into();
         let (facts, yields) = (std::mem::take(&mut self.present), std::mem::take(&mut self.yields));
         Replica { records, facts, yields, responses, ..Replica::default() }
     }

@@ -106,7 +106,7 @@ pub(crate) fn forget_held(replica: &mut Replica) {
     replica.facts.retain(|fact| fact.is_gone);
     let keys: KeySet = replica.records.iter().map(|record| record.key).collect();
     replica.yields.retain(|it| keys.contains(&it.record));
-    replica.responses.retain(|copy| keys.contains(&copy.key));
+    replica.responses.retain(|key| keys.contains(&key));
 }
 
 /// Adds dropped records of a source to its memory.
@@ -122,8 +122,7 @@ fn carry_over(seen: &mut Seen, old: &Replica, held: &KeySet, kept: &KeySet) {
         .map(|record| Record { state: if kept.contains(&record.key) { State::Kept } else { State::Gone }, ..*record })
         .collect();
     let keys: KeySet = carried.iter().map(|record| record.key).collect();
-    replica.responses.extend(old.responses.iter().filter(|copy| keys.contains(&copy.key)).cloned());
-    replica.responses.sort_by_key(|copy| copy.key);
+    replica.responses.add(old.responses.iter().filter(|copy| keys.contains(&copy.key)));
     replica.yields.retain(|it| !keys.contains(&it.record));
     replica.yields.extend(old.yields.iter().filter(|it| keys.contains(&it.record)));
     replica.records.extend(carried);
@@ -201,7 +200,7 @@ fn leave_out_poorer(seen: &mut [Seen], before: &[&Replica], superseded: &KeySet,
         }
     }
     for ((it, poorer), left_out) in seen.iter_mut().zip(poorer).zip(left_out) {
-        it.replica.responses.retain(|copy| !poorer.contains(&copy.key));
+        it.replica.responses.retain(|key| !poorer.contains(&key));
         left_out.extend(it.replica.records.extract_if(.., |record| poorer.contains(&record.key)));
     }
 }
@@ -255,7 +254,7 @@ fn forget_newly_superseded(read: &mut Replica, old: &Replica) {
     let hints: KeySet = new.map(|it| it.record).collect();
     read.records.retain(|record| !hints.contains(&record.key));
     read.yields.retain(|it| !hints.contains(&it.record));
-    read.responses.retain(|copy| !hints.contains(&copy.key));
+    read.responses.retain(|key| !hints.contains(&key));
 }
 
 /// Returns the records that the session's own sources supersede.

@@ -24,6 +24,7 @@
 //!    the first session that holds all of it, so the order in which sources are read makes no difference.
 
 mod absorb;
+mod index;
 mod keys;
 mod owners;
 mod replica;
@@ -36,6 +37,7 @@ pub(crate) use keys::{KeyMap, KeySet};
 pub(crate) use owners::Owners;
 pub(crate) use replica::{COLUMN_BITS, MODEL_BIT, Replica};
 pub use replica::{Fact, Record, State, Yield};
+pub(crate) use response::ResponseCopies;
 pub use response::{Count, ResponseCopy};
 
 /// The kind of a key.

@@ -19,6 +19,7 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_64_with_seed};
 
+use super::index::Index;
 use super::replica::content_of;
 use super::{KeyMap, Kind, Record, Replica, ResponseCopy, session_key};
 
@@ -36,7 +37,7 @@ pub(crate) struct Owners {
     /// Session numbers by rank. New sessions are at the end, unsorted.
     order: Vec<u32>,
     /// First replica with a key.
-    first: KeyMap<u32>,
+    first: Index,
     /// All replicas with a key, for keys with two or more, and for responses that one replica repeats.
     contested: KeyMap<Vec<u32>>,
     decided: KeyMap<Decision>,
@@ -162,20 +163,15 @@ impl Owners {
     fn index(&mut self, number: u32, replica: &Replica, before: Option<&Replica>) {
         let is_known: super::KeySet = before.into_iter().flat_map(keys).collect();
         for key in keys(replica).filter(|key| !is_known.contains(key)) {
-            match self.first.entry(key) {
-                hashbrown::hash_map::Entry::Vacant(entry) => {
-                    entry.insert(number);
+            let first = self.first.get_or_insert(key, number);
+            if first != number {
+                let holders = self.contested.entry(key).or_insert_with(|| vec![first]);
+                if holders.last() != Some(&number) {
+                    holders.push(number);
                 }
-                hashbrown::hash_map::Entry::Occupied(entry) if *entry.get() != number => {
-                    let holders = self.contested.entry(key).or_insert_with(|| vec![*entry.get()]);
-                    if holders.last() != Some(&number) {
-                        holders.push(number);
-                    }
-                }
-                hashbrown::hash_map::Entry::Occupied(_) => {}
             }
         }
-        for repeat in replica.repeats() {
+        for repeat in replica.responses.repeats() {
             self.contested.entry(repeat.key).or_insert_with(|| vec![number]);
         }
     }
@@ -194,7 +190,7 @@ impl Owners {
 
     /// True if any replica has a key.
     pub(crate) fn knows(&self, key: u64) -> bool {
-        self.first.contains_key(&key)
+        self.first.get(key).is_some()
     }
 
     /// Returns agent and id of the session that has a key.
@@ -207,7 +203,7 @@ impl Owners {
     fn holder_of(&mut self, key: u64) -> Option<u32> {
         match self.decide(key) {
             Some(decision) => decision.owner,
-            None => self.first.get(&key).copied(),
+            None => self.first.get(key),
         }
     }
 
@@ -280,7 +276,7 @@ impl Owners {
         }
         let holders = match self.contested.get(&fact) {
             Some(holders) => holders.clone(),
-            None => self.first.get(&fact).copied().into_iter().collect(),
+            None => self.first.get(fact).into_iter().collect(),
         };
         let since = holders.into_iter().filter_map(|number| match self.place(number, fact)? {
             (replica, Place::Fact(at)) => replica.facts.get(at as usize).map(|fact| fact.since),
@@ -463,11 +459,7 @@ impl Owners {
         let mut replicas: Vec<&Arc<Replica>> = holders.filter_map(|number| self.replica(*number)).collect();
         // The order in which replicas were read differs between runs.
         replicas.sort_unstable_by_key(|replica| (&replica.session, &replica.source));
-        let copies = replicas.into_iter().flat_map(|replica| {
-            let first = replica.responses.partition_point(|copy| copy.key < key);
-            replica.responses.iter().skip(first).take_while(|copy| copy.key == key).cloned()
-        });
-        Some(copies.collect())
+        Some(replicas.into_iter().flat_map(|replica| replica.responses.of(key)).collect())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Kind, ResponseCopy};
+use super::{Kind, ResponseCopies};
 
 /// State of a record of the lake in its source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -124,8 +124,8 @@ pub(crate) struct Replica {
     pub(crate) facts: Vec<Fact>,
     /// The yields.
     pub(crate) yields: Vec<Yield>,
-    /// Copies of responses, ordered by key. A response that the source repeats has an entry for each time.
-    pub(crate) responses: Vec<ResponseCopy>,
+    /// Copies of responses. A response that the source repeats has one for each time.
+    pub(crate) responses: ResponseCopies,
 }
 
 impl Replica {
@@ -138,12 +138,6 @@ impl Replica {
     /// Returns the moment of the last message that was ever in it.
     pub(crate) fn last_moment(&self) -> Option<i64> {
         self.records.iter().map(|record| record.moment).filter(|moment| *moment != i64::MAX).max()
-    }
-
-    /// Returns the copies of responses that repeat another one of the source.
-    pub(crate) fn repeats(&self) -> impl Iterator<Item = &ResponseCopy> {
-        let pairs = self.responses.iter().zip(self.responses.iter().skip(1));
-        pairs.filter(|(copy, repeat)| copy.key == repeat.key).map(|(_, repeat)| repeat)
     }
 
     /// Returns whether a fact is present, and whether the original states it.

@@ -98,3 +98,127 @@ impl ResponseCopy {
         [self.input, self.cache_read, self.cache_write_5m, self.cache_write_1h, self.output]
     }
 }
+
+/// Copies of responses, ordered by key. They are packed, because a run holds those of all its sources.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Vec<ResponseCopy>", into = "Vec<ResponseCopy>")]
+pub(crate) struct ResponseCopies {
+    /// Key of each copy.
+    keys: Vec<u64>,
+    /// Where each copy begins in `packed`.
+    starts: Vec<u32>,
+    packed: Vec<u8>,
+}
+
+impl FromIterator<ResponseCopy> for ResponseCopies {
+    fn from_iter<I: IntoIterator<Item = ResponseCopy>>(copies: I) -> Self {
+        let mut copies: Vec<ResponseCopy> = copies.into_iter().collect();
+        copies.sort_by_key(|copy| copy.key);
+        let mut packed = Vec::new();
+        let (mut keys, mut starts) = (Vec::with_capacity(copies.len()), Vec::with_capacity(copies.len()));
+        for copy in copies {
+            keys.push(copy.key);
+            starts.push(u32::try_from(packed.len()).unwrap_or(u32::MAX));
+            // A write to memory does not fail.
+            let _ = postcard::to_io(&ResponseCopy { key: 0, ..copy }, &mut packed);
+        }
+        packed.shrink_to_fit();
+        Self { keys, starts, packed }
+    }
+}
+
+impl From<Vec<ResponseCopy>> for ResponseCopies {
+    fn from(copies: Vec<ResponseCopy>) -> Self {
+        copies.into_iter().collect()
+    }
+}
+
+impl From<ResponseCopies> for Vec<ResponseCopy> {
+    fn from(copies: ResponseCopies) -> Self {
+        copies.iter().collect()
+    }
+}
+
+impl ResponseCopies {
+    /// Returns all copies.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = ResponseCopy> {
+        self.from_place(0)
+    }
+
+    /// Returns the copies of a response.
+    pub(crate) fn of(&self, key: u64) -> impl Iterator<Item = ResponseCopy> {
+        self.from_place(self.keys.partition_point(|other| *other < key)).take_while(move |copy| copy.key == key)
+    }
+
+    /// Returns the copies that repeat the one before them.
+    pub(crate) fn repeats(&self) -> impl Iterator<Item = ResponseCopy> {
+        let pairs = self.keys.iter().zip(self.keys.iter().skip(1)).zip(1..);
+        pairs.filter(|((key, next), _)| key == next).filter_map(|(_, place)| self.get(place))
+    }
+
+    /// Removes the copies of other responses.
+    pub(crate) fn retain(&mut self, is_kept: impl Fn(u64) -> bool) {
+        if !self.keys.iter().all(|key| is_kept(*key)) {
+            *self = self.iter().filter(|copy| is_kept(copy.key)).collect();
+        }
+    }
+
+    /// Adds copies.
+    pub(crate) fn add(&mut self, copies: impl Iterator<Item = ResponseCopy>) {
+        let mut copies = copies.peekable();
+        if copies.peek().is_some() {
+            *self = self.iter().chain(copies).collect();
+        }
+    }
+
+    fn from_place(&self, place: usize) -> impl Iterator<Item = ResponseCopy> {
+        (place..self.keys.len()).filter_map(|place| self.get(place))
+    }
+
+    fn get(&self, place: usize) -> Option<ResponseCopy> {
+        let packed = self.packed.get(*self.starts.get(place)? as usize..)?;
+        let (copy, _) = postcard::take_from_bytes(packed).ok()?;
+        Some(ResponseCopy { key: *self.keys.get(place)?, ..copy })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Keys may be equal, and counts, costs and texts may be missing.
+        #[test]
+        fn copies_come_back_as_they_were(
+            drawn in proptest::collection::vec(
+                (0_u64..6, proptest::option::of(0..=i64::MAX), proptest::option::of(0.0..1e9), ".{0,9}", any::<bool>()),
+                0..20,
+            ),
+        ) {
+            let copy = |(key, count, cost, text, flag): (u64, Option<i64>, Option<f64>, String, bool)| ResponseCopy {
+                key,
+                input: count.into(),
+                recorded_cost: cost,
+                stop_reason: Some(text.into()).filter(|_| flag),
+                request: Some(key).filter(|_| flag),
+                is_partial: flag,
+                ..ResponseCopy::default()
+            };
+            let mut copies: Vec<ResponseCopy> = drawn.into_iter().map(copy).collect();
+            let mut packed: ResponseCopies = copies.iter().cloned().collect();
+            copies.sort_by_key(|copy| copy.key);
+            prop_assert_eq!(packed.iter().collect::<Vec<_>>(), &copies[..]);
+            for key in 0..6 {
+                let of_key: Vec<ResponseCopy> = copies.iter().filter(|copy| copy.key == key).cloned().collect();
+                prop_assert_eq!(packed.of(key).collect::<Vec<_>>(), of_key);
+            }
+            let repeats = copies.windows(2).filter(|pair| pair[0].key == pair[1].key).map(|pair| pair[1].clone());
+            prop_assert_eq!(packed.repeats().collect::<Vec<_>>(), repeats.collect::<Vec<_>>());
+            packed.retain(|key| key != 3);
+            packed.add(copies.iter().filter(|copy| copy.key == 3).cloned());
+            prop_assert_eq!(packed, copies.into_iter().collect::<ResponseCopies>());
+        }
+    }
+}

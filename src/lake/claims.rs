@@ -13,7 +13,7 @@ use zstd::bulk::Compressor;
 
 use super::fs;
 use crate::error::{Error, Result};
-use crate::identity::{Fact, KeySet, Kind, Record, Replica, ResponseCopy, State, Yield};
+use crate::identity::{Fact, KeySet, Kind, Record, Replica, ResponseCopies, State, Yield};
 
 mod version1;
 
@@ -55,7 +55,7 @@ struct Details {
     facts: Vec<(i64, u8)>,
     /// The record of each yield, and its latest moment.
     yields: Vec<(u64, i64)>,
-    responses: Vec<ResponseCopy>,
+    responses: ResponseCopies,
 }
 
 /// Bytes that serde writes in one go. They read the same as bytes that are written one by one.
@@ -349,6 +349,7 @@ pub(crate) fn load(path: &Path) -> Result<Vec<Replica>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::identity::ResponseCopy;
 
     #[test]
     fn replicas_come_back_as_they_were() {
@@ -374,7 +375,7 @@ mod tests {
             records: vec![record, Record { state: State::Gone, ..Record::new(Kind::Message, 0, 0) }],
             facts: vec![Fact { key: 3, since: 4, is_copy: true, is_gone: false }],
             yields: vec![Yield { record: 5, fact: 6, until: i64::MAX }],
-            responses: vec![response],
+            responses: vec![response].into(),
         };
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("x.claims");
