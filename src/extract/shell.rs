@@ -165,6 +165,7 @@ impl<'c> Scan<'c> {
                 (b'&' | b'|', _) if self.is_redirection(byte) => self.letter(),
                 (b'&' | b'|' | b';' | b')' | b'\n', _) => self.separator(byte),
                 (b' ' | b'\t' | b'\r', _) => self.end_word(),
+                (b'<' | b'>', _) if is_in_word && self.is_after_argument() => self.take_word(),
                 _ => self.letter(),
             }
         }
@@ -288,6 +289,12 @@ impl<'c> Scan<'c> {
         before == Some(&b'>') || (byte == b'&' && (before == Some(&b'<') || self.byte(1) == Some(b'>')))
     }
 
+    /// True between an argument and a redirection that follows without a space; not within `2>&1`, `&>` or `>>`.
+    fn is_after_argument(&self) -> bool {
+        let before = self.at.checked_sub(1).and_then(|at| self.text.as_bytes().get(at));
+        before.is_some_and(|byte| !byte.is_ascii_digit() && !matches!(byte, b'<' | b'>' | b'&'))
+    }
+
     fn separator(&mut self, byte: u8) {
         let is_double = self.byte(1) == Some(byte);
         let joint = match (byte, is_double) {
@@ -366,6 +373,7 @@ mod tests {
             ("bash -lc \"git push && ls\"", &["bash -lc \"git push && ls\"", "git push", "ls"]),
             ("timeout 60 nice -n 10 git push &> log", &["git push &> log"]),
             ("git commit \\\n  -q", &["git commit -q"]),
+            ("pytest>out 2>&1 && ls -l>>out <in", &["pytest >out 2>&1", "ls -l >>out <in"]),
             ("x=`git push`; y", &["git push", "y"]),
             ("grep -e \"`git tag a`\" 'b", &["git tag a", "grep -e \"`git tag a`\" 'b"]),
         ] {
@@ -394,7 +402,7 @@ mod tests {
 
     #[test]
     fn deep_and_long_texts_are_read_in_linear_time() {
-        for text in ["$(", "\"$(", "`", "<<a\n", "$((", "a||", "(", "bash -c \"", "'", "\\"] {
+        for text in ["$(", "\"$(", "`", "<<a\n", "$((", "a||", "(", "bash -c \"", "'", "\\", "1>", "a>", ">"] {
             programs(&text.repeat(100_000));
         }
     }

@@ -33,9 +33,35 @@ const NO_RUN: [&str; 11] = [
     "-V",
     "-list",
 ];
+/// Exit codes of a shell that could not start a program.
+const NOT_EXECUTABLE: i64 = 126;
+const NOT_FOUND: i64 = 127;
+
 /// Finds the words of which every runner's command contains one.
 static HINTS: LazyLock<Option<AhoCorasick>> =
     LazyLock::new(|| AhoCorasick::new(["test", "jest", "mocha", "tox", "nox", "spec", "phpunit", "bats"]).ok());
+
+/// Options of package managers and of `coverage` whose value is the next argument.
+const VALUED_OPTIONS: [&str; 18] = [
+    "--filter",
+    "-F",
+    "-C",
+    "--prefix",
+    "--workspace",
+    "--cwd",
+    "--with",
+    "--with-requirements",
+    "--extra",
+    "--group",
+    "--package",
+    "--project",
+    "--directory",
+    "--env-file",
+    "--python",
+    "-p",
+    "--source",
+    "--rcfile",
+];
 
 /// Programs whose tasks are named by any argument.
 const TASK_RUNNERS: [&str; 14] = [
@@ -81,7 +107,8 @@ fn failed_by_code(programs: &[Program<'_>], place: usize, code: i64, command: &s
     let (before, rest) = programs.split_at_checked(place)?;
     let (runner, after) = rest.split_first()?;
     let is_piped = runner.joint == Joint::Pipe && !command.contains("pipefail");
-    if runner.is_optional || is_piped {
+    let is_not_started = matches!(code, NOT_EXECUTABLE | NOT_FOUND);
+    if runner.is_optional || is_piped || is_not_started {
         return None;
     }
     let is_last = after.is_empty() || runner.joint == Joint::Pipe;
@@ -99,21 +126,9 @@ fn failed_by_code(programs: &[Program<'_>], place: usize, code: i64, command: &s
 fn runs_tests(name: &str, arguments: &[&str]) -> bool {
     let (mut name, mut arguments) = (name, arguments);
     loop {
-        let is_valued =
-            |word: &str| matches!(word, "--filter" | "-F" | "-C" | "--prefix" | "--workspace" | "--cwd" | "--with");
-        let mut words = arguments.iter().enumerate();
-        let mut first = None;
-        while let Some((place, word)) = words.next() {
-            if is_valued(word) {
-                words.next();
-            } else if !word.starts_with(['-', '+']) {
-                first = Some((place, unquoted(word)));
-                break;
-            }
-        }
         let has = |wanted: &str| arguments.contains(&wanted);
-        let (place, word) = first.unwrap_or((arguments.len(), ""));
-        let rest = arguments.get(place + 1..).unwrap_or_default();
+        let from_first = without_options(arguments);
+        let (word, rest) = from_first.split_first().map_or(("", &[][..]), |(word, rest)| (unquoted(word), rest));
         match (name, word) {
             ("pytest" | "py.test" | "vitest" | "jest" | "mocha" | "rspec" | "phpunit" | "ctest", _) => return true,
             ("bats" | "tox" | "nox" | "gotestsum" | "ava" | "pest" | "unittest" | "nose2", _) => return true,
@@ -126,14 +141,14 @@ fn runs_tests(name: &str, arguments: &[&str]) -> bool {
             ("npm", "t" | "tst") => return true,
             ("node", _) => return has("--test"),
             ("uv" | "poetry" | "pipenv" | "hatch" | "rye" | "pdm" | "coverage", "run")
-            | ("bundle" | "npm" | "pnpm" | "yarn", "exec" | "dlx") => arguments = rest,
-            ("npx" | "bunx" | "pnpx", _) => arguments = arguments.get(place..).unwrap_or_default(),
+            | ("bundle" | "npm" | "pnpm" | "yarn", "exec" | "dlx") => arguments = without_options(rest),
+            ("npx" | "bunx" | "pnpx" | "uvx", _) => arguments = from_first,
             _ if TASK_RUNNERS.contains(&name) => return arguments.iter().any(|word| is_test_task(word)),
             ("npm" | "pnpm" | "yarn" | "bun" | "mise" | "turbo" | "lerna" | "deno", "run" | "task" | "run-script") => {
                 return rest.iter().find(|word| !word.starts_with('-')).is_some_and(|word| is_test_task(word));
             }
             ("yarn" | "pnpm" | "npm" | "bun" | "turbo" | "mise", _) if is_test_task(word) => return true,
-            ("yarn" | "pnpm", _) => arguments = arguments.get(place..).unwrap_or_default(),
+            ("yarn" | "pnpm", _) => arguments = from_first,
             _ if name.starts_with("python") => {
                 let module = arguments.iter().position(|word| *word == "-m");
                 match module {
@@ -145,11 +160,19 @@ fn runs_tests(name: &str, arguments: &[&str]) -> bool {
         }
         let Some((next, after)) = arguments.split_first() else { return false };
         (name, arguments) = (unquoted(next).rsplit('/').next().unwrap_or(next), after);
-        if name == "-m" {
-            let Some((next, after)) = arguments.split_first() else { return false };
-            (name, arguments) = (next, after);
-        }
     }
+}
+
+/// Returns the arguments from the first one that is neither an option nor its value.
+fn without_options<'a, 'c>(arguments: &'a [&'c str]) -> &'a [&'c str] {
+    let mut rest = arguments;
+    while let [word, after @ ..] = rest
+        && word.starts_with(['-', '+'])
+    {
+        let is_valued = VALUED_OPTIONS.contains(word);
+        rest = if is_valued { after.get(1..).unwrap_or_default() } else { after };
+    }
+    rest
 }
 
 /// True for names such as `test`, `test:unit`, `unit-tests` and `testDebug`.
@@ -237,6 +260,13 @@ mod tests {
             ("make test || true", Some(0), "Unknown - -"),
             ("make test", None, "Unknown - -"),
             ("pnpm --filter api test", Some(0), "Passed - -"),
+            ("uv run --with httpx -p 3.12 python -m pytest -q", Some(0), "Passed - -"),
+            ("uv run -m pytest", Some(1), "Failed - -"),
+            ("coverage run --source src -m pytest", Some(0), "Passed - -"),
+            ("pytest>out.txt 2>&1", Some(0), "Passed - -"),
+            ("npm test>out.txt", Some(1), "Failed - -"),
+            ("pytest -q", Some(127), "Unknown - -"),
+            ("uv run --with httpx python main.py", Some(0), "none"),
             ("npm --workspace packages/api test", Some(1), "Failed - -"),
             ("pytest --collect-only", Some(0), "none"),
             ("cargo test --no-run", Some(0), "none"),

@@ -142,12 +142,12 @@ impl From<ResponseCopies> for Vec<ResponseCopy> {
 impl ResponseCopies {
     /// Returns all copies.
     pub(crate) fn iter(&self) -> impl Iterator<Item = ResponseCopy> {
-        self.from_place(0)
+        self.starting_at(0)
     }
 
     /// Returns the copies of a response.
     pub(crate) fn of(&self, key: u64) -> impl Iterator<Item = ResponseCopy> {
-        self.from_place(self.keys.partition_point(|other| *other < key)).take_while(move |copy| copy.key == key)
+        self.starting_at(self.keys.partition_point(|other| *other < key)).take_while(move |copy| copy.key == key)
     }
 
     /// Returns the copies that repeat the one before them.
@@ -171,7 +171,7 @@ impl ResponseCopies {
         }
     }
 
-    fn from_place(&self, place: usize) -> impl Iterator<Item = ResponseCopy> {
+    fn starting_at(&self, place: usize) -> impl Iterator<Item = ResponseCopy> {
         (place..self.keys.len()).filter_map(|place| self.get(place))
     }
 
