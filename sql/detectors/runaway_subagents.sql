@@ -58,7 +58,7 @@ done as (
       t.category in ('edit', 'write', 'browser', 'mcp')
       or (t.category = 'shell' and regexp_replace(
         ' ' || substr(t.command, 1, 2000),
-        'apply_patch|git +(commit|push)|sed -i|cat *>|tee |[^0-9&<>=-]>>? *[^/&> ]'
+        'apply_patch|git +(-[cC] +[^ ]+ +)*(commit|push)|sed -i|cat *>|tee |[^0-9&<>=-]>>? *[^/&> ]'
           || '|[ ;&|](cargo|npm|npx|pnpm|yarn|bun|make|gradle|mvn|pytest|tox|docker|kubectl|terraform|gh) '
           || '|go (test|build|vet)|(run|unit|e2e)[-_ ]?tests?',
         ''
