@@ -4,9 +4,9 @@
 -- title: Turns stopped before they changed anything
 -- about: Turns that the person or an error ended early, before the agent edited or wrote a file, changed a repository
 -- about: (committed, merged, pushed), or changed files with a shell command. The turns of one session are one finding.
--- about: Left out are subagents, and turns whose next prompt only says to go on (what was read stays in use), in which the
--- about: agent said more than `max_said` (the person answers that), in which the person declined a call (see
--- about: permission_friction), or on branches that the conversation left (see expensive_dead_ends).
+-- about: Left out are subagents, and turns whose next prompt only says to go on (what was read stays in use). Also left
+-- about: out are turns in which the agent said more than `max_said` (the person answers that) or the person declined a
+-- about: call (see permission_friction), and turns on branches that the conversation left (see expensive_dead_ends).
 -- about: The waste is the cost of all responses of these turns. Severity is medium from 0.5 USD on, high from 5.
 -- todo: Say what is wrong in the next prompt instead of starting over. Ask for a plan before long work.
 -- habit: turns stopped before they changed anything

@@ -2,10 +2,10 @@
 -- needs: compactions >= 1
 -- scope: session
 -- title: Context compacted again and again
--- about: Sessions whose context was compacted `min_in_window` times with at most `window_minutes` of active time from one
--- about: compaction to the next, or `min_in_session` times in all and `min_per_100_turns` times in 100 turns. Active time
--- about: excludes pauses of 5 minutes and more. Side conversations are judged separately. A compaction that the person
--- about: asked for with /compact does not count: people do so between two tasks.
+-- about: Sessions whose context was compacted often: `min_in_window` times with at most `window_minutes` of active time
+-- about: from one compaction to the next, or `min_in_session` times in all and `min_per_100_turns` times in 100 turns.
+-- about: Active time excludes pauses of 5 minutes and more. Side conversations are judged separately. A compaction that
+-- about: the person asked for with /compact does not count: people do so between two tasks.
 -- about: The waste is the cost, for each compaction after the first, of the response that wrote its summary (if the agent
 -- about: records one) and of the first response after it, which pays for the new context from its first token on.
 -- about: Severity depends on the waste or the count: medium from 0.5 USD or 4 compactions on, high from 5 USD or 8.

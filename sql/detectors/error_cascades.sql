@@ -2,11 +2,11 @@
 -- needs: tool_errors >= $min_run
 -- scope: session
 -- title: Tool calls that failed one after the other
--- about: Runs of tool calls of one thread that all ended in error. Calls that one response made together count as one try,
--- about: because the agent learns of their errors at once. Calls that the person declined are no errors. Neither they nor
--- about: notes on a todo list end a run. Two kinds of commands with an exit code other than 0 have not failed, and end a
--- about: run as a success does: one that looks for something and says no with exit code 1 (grep, rg, test, diff, which and
--- about: similar), and one that shows its options (`--help`, or a bare call that answers with its usage).
+-- about: Runs of tool calls of one thread that all ended in error. Calls that one response made together count as one
+-- about: try, because the agent learns of their errors at once. Calls that the person declined are no errors. Neither
+-- about: they nor notes on a todo list end a run. Two kinds of commands with an exit code other than 0 have not failed,
+-- about: and end a run as a success does. One kind looks for something and says no with exit code 1 (grep, rg, test,
+-- about: diff, which and similar). The other shows its options (`--help`, or a bare call that answers with its usage).
 -- about: The waste is the cost of the responses that made the calls after the first: each was a try that failed.
 -- about: Severity depends on the waste or the count: medium from 0.5 USD or 5 tries on, high from 5 USD or 10.
 -- todo: Stop after the second failure and say what is wrong. Add the fix to the project's instructions.

@@ -4,9 +4,9 @@
 -- about: Places where the main thread of a session continues with a cheaper model that the person did not choose: in the
 -- about: middle of a turn, or at a prompt after a failed request. Agents do so when a limit is reached or a model is
 -- about: overloaded. A change at any other prompt counts as the person's choice, because not all agents record how it was
--- about: made. So does a change whose requests ask for the cheaper model, and a change after a command, after a plan (some
--- about: agents plan with one model and work with another), or after a skill, command or mode that the agent called (each
--- about: may name a model).
+-- about: made. So does a change whose requests ask for the cheaper model. So does a change after a command, after a plan
+-- about: (some agents plan with one model and work with another), or after a skill, command or mode that the agent called
+-- about: (each may name a model).
 -- about: The price level of a model comes from the cost of its responses, or from its name if that is unknown. If neither
 -- about: says anything, the model is compared with no other.
 -- about: The cheaper model wastes no money, so tokens and cost are null. Severity is medium from 10 responses on, high

@@ -2,10 +2,10 @@
 -- needs: tool_calls >= $min_run
 -- scope: session
 -- title: Responses that only wait and look again
--- about: Runs of responses of one turn whose calls only wait, or check whether something has ended: a command that begins
--- about: with a sleep, a request for the output of a background task, an empty input to a terminal, or the same status
--- about: command as in the previous response. Each of them pays for the whole context. Turns whose prompt asked to watch
--- about: something are left out.
+-- about: Runs of responses of one turn whose calls only wait, or check whether something has ended. Such a call is a
+-- about: command that begins with a sleep, a request for the output of a background task, an empty input to a terminal,
+-- about: or the same status command as in the previous response. Each of them pays for the whole context. Turns whose
+-- about: prompt asked to watch something are left out.
 -- about: The waste is the cost of all responses of a run except the last, which brought the answer.
 -- about: Severity depends on the waste or the count: medium from 0.5 USD or 20 responses on, high from 5 USD.
 -- todo: Let one command wait until the work has ended, or run it in the background.

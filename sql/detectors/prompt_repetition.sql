@@ -4,10 +4,10 @@
 -- title: The same prompt again
 -- about: Prompts of the person that say nearly the same as one shortly before, although the agent had answered that one:
 -- about: the answer did not help. Sketches of the prompts estimate how similar they are. Left out are short prompts
--- about: (`continue`, `commit it`), prompts that differ in a number (step 1, step 2), texts that a person does not type
--- about: (expanded skills and command templates: they have headings or tags, or are very long), prompts whose turn ended
--- about: in an error, an interruption or in the middle of the work, prompts on branches that the conversation left (see
--- about: expensive_dead_ends), and prompts of subagents.
+-- about: (`continue`, `commit it`), prompts that differ in a number (step 1, step 2), and prompts of subagents. Also left
+-- about: out are texts that a person does not type: expanded skills and command templates, which have headings or tags,
+-- about: or are very long. So are prompts whose turn ended in an error, an interruption or in the middle of the work, and
+-- about: prompts on branches that the conversation left (see expensive_dead_ends).
 -- about: The waste is the cost of the turns of all these prompts except the last. Severity is medium from 3 prompts on,
 -- about: high from 6, or by the waste: medium from 0.5 USD on, high from 5.
 -- todo: Say what was wrong with the answer, or rewind and ask differently.

@@ -3,13 +3,14 @@
 -- title: Subagents that cost far more than they brought back
 -- about: Subagents that only explored and answered with little for what they used: more than `max_ratio` tokens for each
 -- about: token of their answers. The answers are all texts that they wrote, or all that their caller received, if that is
--- about: more, at four letters a token. The lowest waste applies to all such subagents of one caller together, so that many
--- about: small ones count as one large one. Left out are helpers that the program starts by itself (guardians, compaction),
--- about: reviews and checks (their answer is short by nature), subagents that edited, committed, built, tested, used a
--- about: browser or another service, or returned data with a tool, and subagents without text.
--- about: The waste is the tokens above the limit, and that share of the subagent's cost, which is an estimate. The finding
--- about: belongs to the subagent, never to its caller, so no dollar counts twice. Severity is medium from 0.5 USD on, high
--- about: from 5.
+-- about: more, at four letters a token. The lowest waste applies to all such subagents of one caller together, so that
+-- about: many small ones count as one large one. Left out are helpers that the program starts by itself (guardians,
+-- about: compaction), reviews and checks (their answer is short by nature), and subagents without text. Also left out are
+-- about: subagents that edited, committed, built, tested, used a browser or another service, or returned data with a
+-- about: tool.
+-- about: The waste is the tokens above the limit, and that share of the subagent's cost, which is an estimate. The
+-- about: finding belongs to the subagent, never to its caller, so no dollar counts twice. Severity is medium from 0.5 USD
+-- about: on, high from 5.
 -- about: The filters `since`, `until` and `agent` choose what is reported; the waste of a caller's subagents always comes
 -- about: from all of them.
 -- todo: Give subagents a narrower task and a cheaper model.

@@ -3,12 +3,12 @@
 -- title: Sessions that ended without an answer
 -- about: Sessions whose last record is a prompt that nobody answered, a request that failed, a call that failed or never
 -- about: returned, or a result that the agent did not use. Left out are sessions that the agent ended (by
--- about: `attempt_completion`, a plan, or an open question) or the person ended (by an interruption, a declined call, or a
--- about: command such as /exit), sessions that continued in a fork, copies of a session that were taken while it
--- about: committed, subagents, empty drafts, and sessions that may still run: their last record is less than
--- about: `idle_minutes` older than the machine's last record in the lake.
--- about: The waste is the cost of the responses of the last turn if it changed no file and no repository. It is null if the
--- about: turn did, or if nothing was billed. Severity is medium from 0.5 USD on, high from 5.
+-- about: `attempt_completion`, a plan, or an open question) or the person ended (by an interruption, a declined call, or
+-- about: a command such as /exit). Also left out are sessions that continued in a fork, copies of a session that were
+-- about: taken while it committed, subagents and empty drafts. So are sessions that may still run: their last record is
+-- about: less than `idle_minutes` older than the machine's last record in the lake.
+-- about: The waste is the cost of the responses of the last turn if it changed no file and no repository. It is null if
+-- about: the turn did, or if nothing was billed. Severity is medium from 0.5 USD on, high from 5.
 -- todo: Look at the last turn. Restart with a smaller task, or check permissions and limits.
 -- habit: sessions that ended without an answer
 -- param: idle_minutes int = 60 -- A session without records for so long has ended. Minutes.

@@ -48,7 +48,7 @@ fn servers(home: &Path) -> Vec<PathBuf> {
     servers
 }
 
-/// Returns the folder of a workspace from its description; of several folders, the one that their list lies in.
+/// Returns the folder of a workspace from its description; of several folders, the one that holds their list.
 pub(super) fn workspace_folder(source: &Source<'_>, description: &Path) -> Option<String> {
     let bytes = source.sidecar(description)?;
     let json = repair(&bytes);

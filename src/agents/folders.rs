@@ -13,31 +13,31 @@ pub(super) struct Entry {
     /// True if it is a folder, or a link to one.
     pub(super) is_folder: bool,
     /// Its name in ASCII, where it is no UTF-8.
-    told: Option<String>,
+    ascii_name: Option<String>,
 }
 
 impl Entry {
     fn new(path: PathBuf, is_folder: bool) -> Self {
         let odd = path.file_name().filter(|name| name.to_str().is_none());
-        Self { told: odd.map(|name| text_of(name).into_owned()), path, is_folder }
+        Self { ascii_name: odd.map(|name| text_of(name).into_owned()), path, is_folder }
     }
 
     /// Returns the target of a link, or `None` if it is a folder that was visited before. A link to nowhere is a file
     /// that cannot be read.
-    fn behind(link: PathBuf, found: &mut Found) -> Option<Self> {
+    fn at_target(link: PathBuf, found: &mut Found) -> Option<Self> {
         let is_folder = link.is_dir();
         (!is_folder || found.follows(&link)).then(|| Self::new(link, is_folder))
     }
 
     /// The same by its path as a text, where that is another.
-    fn told(&self) -> Option<Self> {
+    fn with_text_path(&self) -> Option<Self> {
         let is_text = self.path.to_str().is_some();
         (!is_text).then(|| Self::new(name_of(&self.path).into_owned().into(), self.is_folder))
     }
 
     /// Its name; what is no UTF-8 in it is written in ASCII.
     pub(super) fn name(&self) -> Option<&str> {
-        self.told.as_deref().or_else(|| self.path.file_name()?.to_str())
+        self.ascii_name.as_deref().or_else(|| self.path.file_name()?.to_str())
     }
 }
 
@@ -61,7 +61,7 @@ pub(super) fn entries(path: &Path, found: &mut Found) -> Vec<Entry> {
     }
     // Of two links to one folder, the same one is followed each time.
     links.sort_unstable();
-    entries.extend(links.into_iter().filter_map(|link| Entry::behind(link, found)));
+    entries.extend(links.into_iter().filter_map(|link| Entry::at_target(link, found)));
     entries
 }
 
@@ -80,6 +80,29 @@ pub(super) fn with_folders_above(folders: &[PathBuf]) -> BTreeSet<&Path> {
     folders.iter().flat_map(|folder| folder.ancestors()).collect()
 }
 
+/// Levels of folders below a given one to search for projects.
+const PROJECT_DEPTH: usize = 3;
+/// Folders that hold no projects.
+const PASSED_OVER: [&str; 4] = ["node_modules", "target", "Library", "AppData"];
+
+/// Visits a folder and the folders below it that may be projects. Folders that cannot be listed are ignored.
+pub(super) fn each_project(root: &Path, visit: &mut impl FnMut(&Path)) {
+    visit_projects(root, PROJECT_DEPTH, visit);
+}
+
+fn visit_projects(folder: &Path, depth: usize, visit: &mut impl FnMut(&Path)) {
+    visit(folder);
+    if depth == 0 {
+        return;
+    }
+    for entry in entries(folder, &mut Found::default()) {
+        let is_project = entry.name().is_some_and(|name| !name.starts_with('.') && !PASSED_OVER.contains(&name));
+        if entry.is_folder && is_project {
+            visit_projects(&entry.path, depth - 1, visit);
+        }
+    }
+}
+
 /// Adds the files below a folder that are sources by their names, down to a depth of folders.
 pub(super) fn add_files(
     folder: &Path,
@@ -92,7 +115,7 @@ pub(super) fn add_files(
             if depth > 0 {
                 add_files(&entry.path, depth - 1, kind_of, found);
             }
-        } else if let Some(kind) = kind_of(entry.told().as_ref().unwrap_or(&entry)) {
+        } else if let Some(kind) = kind_of(entry.with_text_path().as_ref().unwrap_or(&entry)) {
             found.add(entry.path, kind);
         }
     }

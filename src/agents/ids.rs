@@ -62,10 +62,10 @@ impl Prints {
         &mut self,
         role: &str,
         moment: Option<i64>,
-        said: impl IntoIterator<Item = &'t str>,
+        texts: impl IntoIterator<Item = &'t str>,
     ) -> String {
         let mut print = opening(role, moment);
-        for text in said {
+        for text in texts {
             print.update(text.as_bytes());
             print.update(&[0xff]);
         }
@@ -78,10 +78,10 @@ impl Prints {
         &mut self,
         role: &str,
         moment: Option<i64>,
-        said: impl IntoIterator<Item = &'t str>,
+        texts: impl IntoIterator<Item = &'t str>,
     ) -> String {
         let print = opening(role, moment).digest();
-        if moment.is_some() && !self.0.has(print) { self.numbered(print) } else { self.name(role, moment, said) }
+        if moment.is_some() && !self.0.has(print) { self.numbered(print) } else { self.name(role, moment, texts) }
     }
 
     fn numbered(&mut self, print: u64) -> String {

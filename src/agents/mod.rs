@@ -66,11 +66,11 @@ pub trait Agent: Sync {
     /// The facts about the agent and its records.
     fn about(&self) -> &'static About;
 
-    /// Adds every source that lies in the agent's usual places. Looks at names only; opens nothing but settings that
+    /// Adds every source in the agent's usual places. Looks at names only; opens nothing but settings that
     /// name other places.
     fn discover(&self, places: &Places, found: &mut Found);
 
-    /// Adds every source of an agent that keeps files in its projects which lies in one of these folders, or above it.
+    /// Adds the sources in these folders and above them, for an agent that keeps files in its projects.
     fn discover_in_projects(&self, _projects: &[PathBuf], _found: &mut Found) {}
 
     /// Returns the days after which the agent deletes sessions, by its settings or else its default; `None` if it keeps
@@ -83,7 +83,7 @@ pub trait Agent: Sync {
     /// alone.
     fn claims(&self, path: &Path) -> Option<&'static str>;
 
-    /// Returns the kind of a file that the user says is this agent's, wherever it lies.
+    /// Returns the kind of a file that the user says is this agent's, wherever it is.
     fn takes(&self, path: &Path) -> Option<&'static str> {
         self.claims(path)
     }
@@ -170,17 +170,17 @@ pub fn by_id(id: &str) -> Option<&'static dyn Agent> {
 }
 
 /// The agent that takes a file by its place and name, and as what. Of several, the last knows its own best: Claude
-/// Code, the first, takes transcripts of any name. What lies in one agent's own folder is no other's, unless only that
+/// Code, the first, takes transcripts of any name. What is in one agent's own folder is no other's, unless only that
 /// one is asked. Where no folder shows the agent, the first lines override the file's name.
 pub fn claimed(path: &Path, among: &[&'static dyn Agent]) -> Option<(&'static dyn Agent, &'static str)> {
     let name = name_of(path);
     let name = Path::new(&*name);
     let is_own = |agent: &&&'static dyn Agent| among.len() == 1 || agent.about().may_have(path);
     let (agent, kind) = among.iter().rev().filter(is_own).find_map(|agent| Some((*agent, agent.claims(name)?)))?;
-    let is_told_by_name = || name.file_name().is_some_and(|name| agent.claims(Path::new(name)).is_some());
+    let is_claimed_by_name = || name.file_name().is_some_and(|name| agent.claims(Path::new(name)).is_some());
     let is_lines = name.extension().is_some_and(|extension| extension == "jsonl");
-    let is_doubtful = is_lines && innermost_folder(path).is_none() && is_told_by_name();
-    (is_doubtful && among.len() > 1).then(|| told_by_lines(path, name, among)).flatten().or(Some((agent, kind)))
+    let is_doubtful = is_lines && innermost_folder(path).is_none() && is_claimed_by_name();
+    (is_doubtful && among.len() > 1).then(|| claimed_by_lines(path, name, among)).flatten().or(Some((agent, kind)))
 }
 
 /// Returns the agent and the kind of a file that the user says is this agent's. A file in an agent's own folder is the
@@ -190,7 +190,11 @@ pub fn taken(path: &Path, agent: &'static dyn Agent) -> Option<(&'static dyn Age
     is_elsewhere.then(|| Some((agent, agent.takes(Path::new(&*name_of(path)))?))).flatten()
 }
 
-fn told_by_lines(path: &Path, name: &Path, among: &[&'static dyn Agent]) -> Option<(&'static dyn Agent, &'static str)> {
+fn claimed_by_lines(
+    path: &Path,
+    name: &Path,
+    among: &[&'static dyn Agent],
+) -> Option<(&'static dyn Agent, &'static str)> {
     let head = head(path, FIRST_BYTES).ok()?;
     let lines = head.split(|byte| *byte == b'\n').take(FIRST_LINES);
     let lines: Vec<serde_json::Value> = lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
@@ -202,7 +206,7 @@ fn told_by_lines(path: &Path, name: &Path, among: &[&'static dyn Agent]) -> Opti
     Some((*agent, agent.takes(name)?))
 }
 
-/// The innermost folder of any agent's that a file lies in; one that holds folders of other agents' names comes first.
+/// The innermost folder of any agent's that a file is in; one that holds folders of other agents' names comes first.
 fn innermost_folder(path: &Path) -> Option<Component<'_>> {
     let is_whole = |folder: &Component<'_>| AGENTS.iter().any(|agent| agent.about().owns_all_of(folder));
     let is_owned = |folder: &Component<'_>| AGENTS.iter().any(|agent| agent.about().owns(folder));
@@ -229,7 +233,7 @@ pub struct About {
     pub title: &'static str,
     /// The folders where it keeps sessions, for people; `~` is the home.
     pub paths: &'static [&'static str],
-    /// Folders that are its own with all that lies in them, also in folders of other agents' names.
+    /// Folders that are its own with all that is in them, also in folders of other agents' names.
     pub folders: &'static [&'static str],
     /// Environment variables that move its folder, honoured when no home is given.
     pub environment: &'static [&'static str],
@@ -291,7 +295,7 @@ impl About {
         first.filter(|folder| folder.starts_with('.') && !SHARED_FOLDERS.contains(folder))
     }
 
-    /// Returns true if a file may be this agent's: the innermost folder of some agent's that it lies in is this one's.
+    /// Returns true if a file may be this agent's: the innermost folder of some agent's that it is in is this one's.
     fn may_have(&self, path: &Path) -> bool {
         innermost_folder(path).is_none_or(|folder| self.owns(&folder)) || self.keeps_files_in_projects()
     }
@@ -411,7 +415,7 @@ impl Places {
         }
     }
 
-    /// Returns true if a folder that some setting names is looked into: below a given home only what lies there.
+    /// Returns true if a folder that some setting names is looked into: below a given home only what is there.
     pub fn includes(&self, folder: &Path) -> bool {
         let is_plain = folder.is_absolute() && !folder.components().any(|part| part == Component::ParentDir);
         is_plain && (self.environment.is_some() || folder.starts_with(&self.home))
@@ -469,7 +473,7 @@ impl Found {
         }
     }
 
-    /// Returns true if a link to a folder is followed: each folder is come to by one link only, and by none that lies
+    /// Returns true if a link to a folder is followed: each folder is come to by one link only, and by none that is
     /// in it, so that no loop of links has no end.
     fn follows(&mut self, link: &Path) -> bool {
         let Ok(folder) = link.canonicalize() else { return false };

@@ -13,6 +13,18 @@ pub(super) enum Parent {
     Root,
 }
 
+/// Marks a node and all above it. Parents come before their children, so the path ends.
+pub(super) fn path_to_root<N>(nodes: &[N], leaf: Option<u32>, parent_of: impl Fn(&N) -> Option<u32>) -> Vec<bool> {
+    let mut active = vec![false; nodes.len()];
+    let mut place = leaf;
+    while let Some(at) = place {
+        let Some(flag) = active.get_mut(at as usize) else { break };
+        *flag = true;
+        place = nodes.get(at as usize).and_then(&parent_of);
+    }
+    active
+}
+
 struct Node {
     parent: Option<u32>,
     /// The nearest entry above it that became a row: what is above an entry is complete when the entry comes.
@@ -96,17 +108,10 @@ impl Tree {
         above.row.as_ref().map(|(_, id)| &**id)
     }
 
-    /// Rows of the entries beside the way from where the conversation stands to the root. What came after it was last
+    /// Rows of the entries that are not on the path from the conversation's end to the root. What came after it was last
     /// moved is not left.
     pub(super) fn abandoned_rows(&self) -> Vec<usize> {
-        let mut active = vec![false; self.nodes.len()];
-        let mut place = self.leaf;
-        while let Some(at) = place {
-            // Parents always come before their children, so that the path has an end.
-            let Some(flag) = active.get_mut(at as usize) else { break };
-            *flag = true;
-            place = self.nodes.get(at as usize).and_then(|node| node.parent);
-        }
+        let active = path_to_root(&self.nodes, self.leaf, |node| node.parent);
         let nodes = self.nodes.iter().zip(active).take(self.moved_at);
         let left = nodes.filter(|(node, active)| !active && !node.is_beside);
         left.filter_map(|(node, _)| usize::try_from(node.row.as_ref()?.0).ok()).collect()

@@ -261,8 +261,3 @@ impl Model {
 pub fn utc_day(micros: i64) -> Option<NaiveDate> {
     DateTime::from_timestamp_micros(micros).map(|time| time.date_naive())
 }
-
-/// Returns the bundled prices as rows, in the schema of `tables::PRICES`.
-pub fn table_rows() -> crate::error::Result<arrow::array::RecordBatch> {
-    Pricer::new(PriceTable::bundled()).rows()
-}

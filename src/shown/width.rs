@@ -30,16 +30,6 @@ pub fn cut(text: &str, columns: usize, signs: Signs) -> String {
     kept.chain([signs.ellipsis]).collect()
 }
 
-/// Cuts a path in the middle, and keeps the file name whole.
-pub fn cut_path(path: &str, columns: usize, signs: Signs) -> String {
-    let file = path.rfind('/').map_or(path, |slash| path.get(slash..).unwrap_or(path));
-    let left = columns.saturating_sub(width(file));
-    if width(path) <= columns || left <= width(signs.ellipsis) {
-        return path.to_owned();
-    }
-    cut(path, left, signs) + file
-}
-
 /// Wraps a text between words to a number of columns; all lines after the first are indented by `hang`.
 ///
 /// It never breaks a text in backticks, a number from its unit, `llrem` from its command, or at a no-break space, which
@@ -110,14 +100,6 @@ mod tests {
         assert_eq!(cut("plain text", 8, Signs::ASCII), "plain...");
         assert_eq!(cut("plain", 5, Signs::UNICODE), "plain");
         assert_eq!(width("─·…–█✓"), 6);
-    }
-
-    #[test]
-    fn a_path_keeps_its_file_name() {
-        let path = "~/.claude/projects/-home-ada-website/session.jsonl";
-        assert_eq!(cut_path(path, 30, Signs::UNICODE), "~/.claude/proje…/session.jsonl");
-        assert_eq!(cut_path(path, 80, Signs::UNICODE), path);
-        assert_eq!(cut_path(path, 10, Signs::UNICODE), path);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The tables, each declared once. Schema, builders, `llrem schema` and the README's table section are generated from here.
+//! The tables, each declared once. Schema, builders, `llrem schema` and `docs/tables.md` are generated from here.
 
 pub(crate) mod columns;
 mod messages;

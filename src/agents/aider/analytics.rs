@@ -112,7 +112,7 @@ impl<'s> RecordReader<'s> for Log<'s, '_> {
             "message_send_exception" => {
                 let exception = properties.and_then(|properties| properties.exception.get());
                 let id = self.id_of(record, event);
-                self.tell(record, line, &id, (MessageKind::ApiError, exception.unwrap_or(event)))
+                self.push(record, line, &id, (MessageKind::ApiError, exception.unwrap_or(event)))
             }
             _ => Ok(()),
         }
@@ -130,7 +130,7 @@ impl Log<'_, '_> {
         let session = self.numbered(name.clone());
         let id = format!("{session}:start");
         self.launch = Some(Launch { name, session, began: record.time.0, version: None, seq: 0 });
-        self.tell(record, line, &id, (MessageKind::Meta, event))
+        self.push(record, line, &id, (MessageKind::Meta, event))
     }
 
     /// Returns an event's id. It consists of the event and its time, so it stays the same when earlier lines are gone.
@@ -145,7 +145,7 @@ impl Log<'_, '_> {
         if *count == 1 { name } else { format!("{name}.{count}") }
     }
 
-    fn tell(
+    fn push(
         &mut self,
         record: &Line<'_>,
         line: u64,

@@ -180,7 +180,7 @@ impl Blocks {
             self.are_marked.get_or_insert(is_whole);
         }
         let text = text.strip_suffix("  ").unwrap_or(text);
-        if in_reply && self.fence.is_some() && !(is_whole && is_telling(text)) {
+        if in_reply && self.fence.is_some() && !(is_whole && ends_reply(text)) {
             return None;
         }
         match (is_whole, self.is_marked()) {
@@ -296,7 +296,7 @@ fn heading(line: &str) -> Option<NaiveDateTime> {
 }
 
 /// Returns true if a line shows that a reply has ended, even within an open fence.
-fn is_telling(text: &str) -> bool {
+fn ends_reply(text: &str) -> bool {
     ["^C", "Applied edit to ", "Commit ", "litellm.", "Only ", "Retrying in ", "The LLM did not conform"]
         .iter()
         .any(|beginning| text.starts_with(beginning))

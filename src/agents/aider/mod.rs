@@ -6,12 +6,12 @@ mod chat;
 mod companions;
 mod edits;
 mod inputs;
+mod notices;
 mod projects;
 mod reasoning;
 mod run;
 mod seed;
 mod tokens;
-mod told;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

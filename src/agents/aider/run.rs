@@ -13,7 +13,7 @@ use super::blocks::Block;
 use super::companions::{Companions, MOST_PASSED};
 use super::edits::Edits;
 use super::inputs::{self, command_of};
-use super::told::{self, Told};
+use super::notices::{self, Notice};
 use super::{reasoning, session_id, tokens};
 use crate::extract::{Facts, Kind, Reject, Sink};
 use crate::tables::{MessageKind, MessageRow, Role};
@@ -117,12 +117,12 @@ impl Run {
     }
 
     /// Sets the run's identity at the first text: a hash of everything up to it, which copies of the file share.
-    fn begin(&mut self, said: &str, ids: &mut HashMap<String, u32>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    fn begin(&mut self, prompt: &str, ids: &mut HashMap<String, u32>, out: &mut Sink<'_>) -> Result<(), Reject> {
         if self.id.is_some() {
             return Ok(());
         }
         self.moment = self.started.and_then(|started| out.local_moment(started));
-        self.opening.update(said.lines().next().unwrap_or_default());
+        self.opening.update(prompt.lines().next().unwrap_or_default());
         let mut id = session_id(&self.opening.finalize_reset());
         let times = ids.entry(id.clone()).or_default();
         *times += 1;
@@ -207,7 +207,7 @@ impl Run {
         out: &mut Sink<'_>,
         companions: &mut Companions,
     ) -> Result<(), Reject> {
-        let told = told::read(text);
+        let notice = notices::read(text);
         if self.id.is_none() {
             self.opening.update(text);
             self.opening.update("\n");
@@ -219,14 +219,14 @@ impl Run {
             let is_command_line = words.next().is_some_and(|word| word.ends_with("aider"));
             self.streams &= !(is_command_line && words.any(|word| word == "--no-stream"));
         }
-        if !matches!(told, Told::Other | Told::EditFailed) {
+        if !matches!(notice, Notice::Other | Notice::EditFailed) {
             self.close_failure(out)?;
         }
-        match told {
-            Told::Version(version) => self.version = version.split_whitespace().next().map(str::to_owned),
-            Told::Model(model) => self.model = Some(model.to_owned()),
+        match notice {
+            Notice::Version(version) => self.version = version.split_whitespace().next().map(str::to_owned),
+            Notice::Model(model) => self.model = Some(model.to_owned()),
             _ if self.id.is_none() => {}
-            Told::Usage(printed) => {
+            Notice::Usage(printed) => {
                 self.is_awaiting = false;
                 if printed.is_ahead {
                     self.push_ahead(out, companions)?;
@@ -236,23 +236,23 @@ impl Run {
                     self.push_usage(&printed, line, out, companions)?;
                 }
             }
-            Told::Failed => {
+            Notice::Failed => {
                 self.is_awaiting = false;
                 self.push(
                     Message { line, role: Role::System, kind: MessageKind::ApiError, text, timestamp: None },
                     out,
                 )?;
             }
-            Told::Retrying => self.is_awaiting = true,
-            Told::Limit => {
+            Notice::Retrying => self.is_awaiting = true,
+            Notice::Limit => {
                 self.push(Message { line, role: Role::System, kind: MessageKind::Notice, text, timestamp: None }, out)?;
             }
-            Told::Interrupted if self.is_awaiting => {
+            Notice::Interrupted if self.is_awaiting => {
                 self.is_awaiting = false;
                 self.push(Message { line, role: Role::User, kind: MessageKind::Abort, text, timestamp: None }, out)?;
             }
-            Told::Interrupted => self.interrupted = Some((text.to_owned(), line)),
-            told => self.act(&told, text, line, out, companions)?,
+            Notice::Interrupted => self.interrupted = Some((text.to_owned(), line)),
+            notice => self.act(&notice, text, line, out, companions)?,
         }
         Ok(())
     }

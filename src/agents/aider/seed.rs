@@ -33,12 +33,12 @@ impl Seed {
     }
 
     /// Sets the session's identity from the first text.
-    fn begin(&mut self, said: &str) {
+    fn begin(&mut self, prompt: &str) {
         if self.has_content() {
             return;
         }
         let mut digest = Sha256::new();
-        digest.update(format!("{}\n{}", self.began, said.lines().next().unwrap_or_default()));
+        digest.update(format!("{}\n{}", self.began, prompt.lines().next().unwrap_or_default()));
         self.id = session_id(&digest.finalize());
     }
 

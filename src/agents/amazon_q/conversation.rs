@@ -95,12 +95,12 @@ impl<'o, 's> Conversation<'o, 's> {
             self.take_user(user, &Request::default(), None)?;
         }
         self.thread.is_sidechain = false;
-        self.tell(document);
+        self.report(document);
         Ok(())
     }
 
     /// Reports the unreadable parts and unknown fields of a document.
-    fn tell(&mut self, document: &Torn<'_>) {
+    fn report(&mut self, document: &Torn<'_>) {
         for name in document.names().filter(|name| !KNOWN.contains(name)) {
             self.out.unknown(name);
         }
@@ -182,7 +182,7 @@ impl<'o, 's> Conversation<'o, 's> {
             .or_else(|| request.and_then(|request| request.id.get().or(request.message.get())));
         let id = match own_id {
             Some(id) => id.to_owned(),
-            None => self.thread.print("entry", None, entry.said()),
+            None => self.thread.print("entry", None, entry.texts()),
         };
         if !self.thread.is_new(Kind::Presence, &id) {
             return Ok(());

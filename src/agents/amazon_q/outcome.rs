@@ -27,8 +27,8 @@ pub(in crate::agents) fn succeeded(status: &Text<'_>) -> bool {
 
 /// Returns the exit status in a command's result: a text, and `0` for a command that was killed.
 pub(in crate::agents) fn exit_status(json: &str) -> Option<i64> {
-    let said: CommandResult<'_> = serde_json::from_str(json).ok()?;
-    said.exit_status.0
+    let result: CommandResult<'_> = serde_json::from_str(json).ok()?;
+    result.exit_status.0
 }
 
 /// Returns the outcome of a call. The program records a failed command as a success.

@@ -34,7 +34,7 @@ impl<'a> Entry<'a> {
     }
 
     /// Returns the texts of the message and the answer, and the ids of their results and calls.
-    pub(super) fn said(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
         let content = self.user.0.iter().filter_map(|user| user.content.0.as_ref());
         let sent = content.flat_map(|content| [&content.prompt, &content.cancelled, &content.results]);
         let sent = sent.filter_map(|sent| sent.0.as_ref()).flat_map(|sent| {

@@ -204,7 +204,7 @@ fn each_row(
     Ok(())
 }
 
-/// Returns the numbers of a table's rows from the index of its keys, which lies on other pages than the values. If the
+/// Returns the numbers of a table's rows from the index of its keys, which is on other pages than the values. If the
 /// index is damaged, also reads the table itself.
 fn row_numbers(database: &Database, table: &str, into: &mut Survey) -> Result<BTreeSet<i64>, Reject> {
     let mut numbers = BTreeSet::new();

@@ -156,7 +156,7 @@ impl Evidence<'_> {
         if !self.is_error {
             return None;
         }
-        let said = |text: &str| {
+        let status_of = |text: &str| {
             text.lines().find_map(|line| {
                 line.trim_end()
                     .strip_prefix("Exit code ")
@@ -165,7 +165,7 @@ impl Evidence<'_> {
                     .ok()
             })
         };
-        said(self.output).or_else(|| said(self.result_text?))
+        status_of(self.output).or_else(|| status_of(self.result_text?))
     }
 
     /// Returns true if a command that did not fail is known to have exited with 0.

@@ -185,12 +185,12 @@ impl<'o, 'a> Transcript<'o, 'a> {
             // A fork begins with copies of its origin's lines, of which only the model's lines name the origin.
             self.out.weaken();
         }
-        let spot = Spot { line, number, uuid, key };
+        let placed = PlacedLine { line, number, uuid, key };
         match line.kind.get() {
-            Some("user") => self.take_user(&spot, parent),
-            Some("assistant") => self.take_assistant(&spot, parent),
-            Some("system") => self.take_system(&spot, parent),
-            _ => self.take_attachment(&spot, parent),
+            Some("user") => self.take_user(&placed, parent),
+            Some("assistant") => self.take_assistant(&placed, parent),
+            Some("system") => self.take_system(&placed, parent),
+            _ => self.take_attachment(&placed, parent),
         }
     }
 
@@ -202,28 +202,28 @@ impl<'o, 'a> Transcript<'o, 'a> {
             texts.into_iter().chain([block.input.json(), block.content.json()])
         });
         let of_line = [message.and_then(|message| message.id.get()), line.subtype.get(), line.content.json()];
-        let said = of_line.into_iter().chain(blocks).flatten();
-        let name = self.prints.name(line.kind.get().unwrap_or_default(), line.timestamp.0, said);
+        let texts = of_line.into_iter().chain(blocks).flatten();
+        let name = self.prints.name(line.kind.get().unwrap_or_default(), line.timestamp.0, texts);
         format!("{}#{name}", self.session_id)
     }
 
-    fn take_user(&mut self, spot: &Spot<'_, '_>, parent: Option<u64>) -> Result<(), Reject> {
-        let content = spot.line.message.0.as_ref().map(|message| &message.content);
+    fn take_user(&mut self, placed: &PlacedLine<'_, '_>, parent: Option<u64>) -> Result<(), Reject> {
+        let content = placed.line.message.0.as_ref().map(|message| &message.content);
         self.has_conversation |= content.is_some_and(|content| content.is_there);
         let blocks = content.map(|content| content.blocks.as_slice()).unwrap_or_default();
-        let is_task = spot.line.is_sidechain.0 && self.identity.agent.is_none();
-        let user = UserText::of(blocks, spot.line, self.has_boundary, is_task);
-        self.take_user_blocks(spot, parent, &user, blocks)
+        let is_task = placed.line.is_sidechain.0 && self.identity.agent.is_none();
+        let user = UserText::of(blocks, placed.line, self.has_boundary, is_task);
+        self.take_user_blocks(placed, parent, &user, blocks)
     }
 
     fn take_user_blocks(
         &mut self,
-        spot: &Spot<'_, '_>,
+        placed: &PlacedLine<'_, '_>,
         parent: Option<u64>,
         user: &UserText<'_>,
         blocks: &[Block<'_>],
     ) -> Result<(), Reject> {
-        let line = spot.line;
+        let line = placed.line;
         if user.begins_turn() && (!line.is_sidechain.0 || self.identity.agent.is_some()) {
             self.turn = Some(self.turn.unwrap_or(0) + 1);
         }
@@ -239,7 +239,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
         if user.begins_turn() {
             self.claim_prompt(user, line);
         }
-        self.tree.add(spot.key, parent, user.begins_turn(), line.is_sidechain.0);
+        self.tree.add(placed.key, parent, user.begins_turn(), line.is_sidechain.0);
         let row = MessageRow {
             role: user.role,
             kind: user.kind,
@@ -247,13 +247,13 @@ impl<'o, 'a> Transcript<'o, 'a> {
             attachments: user.attachments,
             is_error: blocks.iter().any(|block| block.is_error.0),
             permission_mode: line.permission_mode.get().filter(|_| user.kind == MessageKind::Prompt),
-            ..self.blank_row(spot)
+            ..self.blank_row(placed)
         };
-        self.push_message(spot, row)?;
+        self.push_message(placed, row)?;
         let results: Vec<&Block<'_>> = blocks.iter().filter(|block| block.kind.is("tool_result")).collect();
         let alone = results.len() == 1;
         for block in results {
-            self.take_result(spot, block, alone)?;
+            self.take_result(placed, block, alone)?;
         }
         Ok(())
     }
@@ -267,35 +267,35 @@ impl<'o, 'a> Transcript<'o, 'a> {
     }
 
     /// Returns a row with the fields that every line has.
-    fn blank_row<'r>(&self, spot: &Spot<'r, '_>) -> MessageRow<'r> {
+    fn blank_row<'r>(&self, placed: &PlacedLine<'r, '_>) -> MessageRow<'r> {
         MessageRow {
             seq: self.seq,
-            message_id: spot.uuid,
+            message_id: placed.uuid,
             turn: self.turn,
-            timestamp: spot.line.timestamp.0,
+            timestamp: placed.line.timestamp.0,
             role: Role::Assistant,
             kind: MessageKind::Reply,
-            is_sidechain: spot.line.is_sidechain.0,
-            cwd: spot.line.cwd.get(),
-            git_branch: spot.line.branch.get(),
-            source_line: i64::try_from(spot.number).ok(),
+            is_sidechain: placed.line.is_sidechain.0,
+            cwd: placed.line.cwd.get(),
+            git_branch: placed.line.branch.get(),
+            source_line: i64::try_from(placed.number).ok(),
             ..MessageRow::default()
         }
     }
 
     /// Emits a message of one line.
-    fn push_message(&mut self, spot: &Spot<'_, '_>, row: MessageRow<'_>) -> Result<(), Reject> {
-        let parent = self.parent_id(spot.line.parent.get().or(spot.line.logical_parent.get()));
-        self.tree.begin_row(spot.key, spot.uuid);
+    fn push_message(&mut self, placed: &PlacedLine<'_, '_>, row: MessageRow<'_>) -> Result<(), Reject> {
+        let parent = self.parent_id(placed.line.parent.get().or(placed.line.logical_parent.get()));
+        self.tree.begin_row(placed.key, placed.uuid);
         self.seq += 1;
-        let weak = self.is_copy(spot.line);
+        let weak = self.is_copy(placed.line);
         let row = MessageRow { session_id: &self.session_id, parent_id: parent.as_deref(), ..row };
         let place = self.out.message(row, weak)?;
-        self.tree.set_row(spot.key, place);
+        self.tree.set_row(placed.key, place);
         Ok(())
     }
 
-    /// Returns the row that a parent line belongs to; the line's own id if it lies in another file. Above the first message,
+    /// Returns the row that a parent line belongs to; the line's own id if it is in another file. Above the first message,
     /// lines of hooks belong to none.
     fn parent_id<'p>(&self, parent: Option<&'p str>) -> Option<Cow<'p, str>> {
         let parent = parent?;
@@ -340,7 +340,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
 }
 
 /// A line and its position.
-struct Spot<'l, 'j> {
+struct PlacedLine<'l, 'j> {
     line: &'l Line<'j>,
     number: u64,
     uuid: &'l str,

@@ -2,6 +2,7 @@
 
 use uuid::Uuid;
 
+use crate::agents::tree::path_to_root;
 use crate::extract::KeyMap;
 
 /// An agent's id of a line. Nearly all are UUIDs, stored compactly.
@@ -114,7 +115,7 @@ impl Tree {
     }
 
     fn abandoned(&self) -> impl Iterator<Item = &Node> {
-        let active = self.path_to_last();
+        let active = path_to_root(&self.nodes, self.last, |node| node.parent);
         let holds_prompt = self.holds_prompt();
         let mut left = vec![false; self.nodes.len()];
         for (place, node) in self.nodes.iter().enumerate() {
@@ -125,17 +126,6 @@ impl Tree {
             }
         }
         self.nodes.iter().zip(left).filter_map(|(node, left)| left.then_some(node))
-    }
-
-    fn path_to_last(&self) -> Vec<bool> {
-        let mut active = vec![false; self.nodes.len()];
-        let mut place = self.last;
-        while let Some(at) = place {
-            let Some(flag) = active.get_mut(at as usize) else { break };
-            *flag = true;
-            place = self.nodes.get(at as usize).and_then(|node| node.parent);
-        }
-        active
     }
 
     /// Returns true if a line or one of its descendants is a prompt. Parents always come before their children.

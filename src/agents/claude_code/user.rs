@@ -50,7 +50,7 @@ impl<'a> UserText<'a> {
             return Self { role: Role::Tool, kind: MessageKind::ToolResult, text: texts(blocks), attachments };
         }
         let is_added = |text: &&str| ADDED.iter().any(|opening| text.trim_start().starts_with(opening));
-        let typed = joined(said(blocks).filter(|text| !is_added(text)));
+        let typed = joined(shown_texts(blocks).filter(|text| !is_added(text)));
         let text = typed.or_else(|| texts(blocks));
         let kind = match kind_of(line, text.as_deref().unwrap_or_default(), has_boundary) {
             MessageKind::Prompt if is_task => MessageKind::Meta,
@@ -135,10 +135,10 @@ pub(super) fn attachments(blocks: &[Block<'_>]) -> i64 {
 
 /// Returns the texts of a prompt.
 pub(super) fn texts<'b>(blocks: &'b [Block<'_>]) -> Option<Cow<'b, str>> {
-    joined(said(blocks))
+    joined(shown_texts(blocks))
 }
 
-fn said<'b>(blocks: &'b [Block<'_>]) -> impl Iterator<Item = &'b str> {
+fn shown_texts<'b>(blocks: &'b [Block<'_>]) -> impl Iterator<Item = &'b str> {
     blocks.iter().filter(|block| block.kind.is("text")).filter_map(|block| block.text.get())
 }
 

@@ -41,7 +41,7 @@ impl<'t> Billing<'t> {
     }
 
     /// Returns true if any event is a compaction. Then the history's record of it is its summary.
-    pub(super) fn tells_compactions(&self) -> bool {
+    pub(super) fn has_compactions(&self) -> bool {
         self.timeline.events.iter().any(|event| event.kind == MessageKind::Compaction)
     }
 
@@ -184,7 +184,7 @@ impl<'t> Billing<'t> {
         model: Option<&str>,
     ) -> Result<(), Reject> {
         let id = format!("{}:{}", rows.thread.id(), made.name);
-        let (told, provider) = self.model_of(Some(place));
+        let (known, provider) = self.model_of(Some(place));
         let provider = reply.and_then(|reply| reply.provider).or(provider);
         let of = Circumstances {
             provider,
@@ -196,10 +196,10 @@ impl<'t> Billing<'t> {
             response_id: &id,
             message_id: reply.map(|reply| reply.id),
             timestamp: moment(made.at),
-            model: reply.and_then(|reply| reply.model).or(told).or(model),
+            model: reply.and_then(|reply| reply.model).or(known).or(model),
             provider,
-            is_partial: made.told.is_unknown_split(self.dialect, &of),
-            ..made.told.split(self.dialect, &of).row(made.output, made.cost)
+            is_partial: made.recorded.is_unknown_split(self.dialect, &of),
+            ..made.recorded.split(self.dialect, &of).row(made.output, made.cost)
         };
         rows.bill(row, reply.map(|reply| reply.seq), false)?;
         // If the request is removed later, a sum will include it.
@@ -238,12 +238,12 @@ impl<'t> Billing<'t> {
             at: total.at,
             is_sdk_build: self.companion.is_sdk_build(total.at),
         };
-        let told = total.told;
+        let recorded = total.recorded;
         // Subagents' input is recorded as one sum.
         let split = if total.is_of_subagents {
-            Split { input: told.input, cache_read: None, cache_write: None }
+            Split { input: recorded.input, cache_read: None, cache_write: None }
         } else {
-            told.split(self.dialect, &of)
+            recorded.split(self.dialect, &of)
         };
         let row = UsageRow {
             response_id: &id,

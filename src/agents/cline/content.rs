@@ -42,14 +42,14 @@ const SPOKEN: [&str; 5] = ["task", "feedback", "user_message", "answer", "user_i
 pub(super) fn spoken(text: &str, is_result: bool) -> Option<&str> {
     SPOKEN.iter().find_map(|tag| {
         let (before, inner) = tagged(text, tag)?;
-        let is_told = match before.trim().lines().next_back() {
+        let is_marked = match before.trim().lines().next_back() {
             None => true,
             Some(line) if is_result => {
                 ["feedback", "attempt completion again", "respond"].iter().any(|w| line.contains(w))
             }
             Some(_) => *tag != "answer",
         };
-        is_told.then(|| inner.trim())
+        is_marked.then(|| inner.trim())
     })
 }
 
@@ -90,7 +90,7 @@ pub(super) fn is_continuation(text: &str) -> bool {
 }
 
 /// Returns true if a text says that an extension not built on the SDK wrote the messages before it.
-pub(super) fn tells_resumption(text: &str) -> bool {
+pub(super) fn is_resumption_notice(text: &str) -> bool {
     ["[cline-legacy-resume-warning:v1]", "Warning: this is a legacy conversation"]
         .iter()
         .any(|mark| text.contains(mark))
@@ -98,8 +98,8 @@ pub(super) fn tells_resumption(text: &str) -> bool {
 
 impl Content<'_> {
     /// Returns true if a block says that the messages before it were a task of the extension.
-    pub(super) fn tells_resumption(&self) -> bool {
-        self.0.iter().filter_map(|block| block.text.get()).any(tells_resumption)
+    pub(super) fn has_resumption_notice(&self) -> bool {
+        self.0.iter().filter_map(|block| block.text.get()).any(is_resumption_notice)
     }
 
     /// Returns the number of images and documents.

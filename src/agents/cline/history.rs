@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::align::Place;
 use super::billing::{Answer, Billing};
 use super::companion::Companion;
-use super::content::{is_continuation, is_written, spoken, tells_resumption, text_of, without_surroundings};
+use super::content::{is_continuation, is_resumption_notice, is_written, spoken, text_of, without_surroundings};
 use super::keys;
 use super::metrics::{Numbers, OwnBill};
 use super::record::{Block, Message};
@@ -105,7 +105,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
             }
         }
         let heard = self.hear(message, at)?;
-        if heard.text.is_none() && !heard.has_results && message.content.tells_resumption() {
+        if heard.text.is_none() && !heard.has_results && message.content.has_resumption_notice() {
             return Ok(());
         }
         let is_copy = self.is_copy(place);
@@ -141,7 +141,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
                     let (text, surroundings) = without_surroundings(text);
                     set(&mut self.rows.thread.cwd, surroundings.folder);
                     set(&mut self.model, surroundings.model);
-                    if text.trim().is_empty() || tells_resumption(&text) {
+                    if text.trim().is_empty() || is_resumption_notice(&text) {
                         continue;
                     }
                     if let Some((name, output)) = xml::result(&text) {
@@ -232,13 +232,13 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
                 return (Role::User, MessageKind::Meta);
             }
         }
-        let is_told = matches!(&self.form, Form::Task(Some(billing)) if billing.tells_compactions());
+        let has_compactions = matches!(&self.form, Form::Task(Some(billing)) if billing.has_compactions());
         match heard {
             _ if message.is_summary.0 => {
-                (Role::User, if is_told { MessageKind::Summary } else { MessageKind::Compaction })
+                (Role::User, if has_compactions { MessageKind::Summary } else { MessageKind::Compaction })
             }
             _ if message.is_truncation.0 => {
-                (Role::User, if is_told { MessageKind::Meta } else { MessageKind::Compaction })
+                (Role::User, if has_compactions { MessageKind::Meta } else { MessageKind::Compaction })
             }
             Heard { is_typed: true, .. } => (Role::User, MessageKind::Prompt),
             Heard { has_results: true, text: None, .. } => (Role::Tool, MessageKind::ToolResult),
@@ -255,12 +255,12 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
     fn take_reply(&mut self, message: &Message<'_>, place: Place) -> Result<(), Reject> {
         let request = self.billing().and_then(|billing| billing.alignment.answered_by(place));
         let mut at = place.at.and_then(moment);
-        let (mut told, mut response, mut shown) = (None, None, None);
+        let (mut billed, mut response, mut shown) = (None, None, None);
         if let Form::Task(Some(billing)) = &mut self.form {
             at = at.or_else(|| billing.moment_of(request));
             // By its time, a reply comes after the events of its own request.
             billing.note_before(self.rows, place, request.filter(|_| place.at.is_none()))?;
-            told = billing.model_of(request).0;
+            billed = billing.model_of(request).0;
             response = billing.response_of(self.rows.thread.id(), request);
             shown = billing.thinking_of(request);
         }
@@ -268,7 +268,7 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         let is_copy = self.is_copy(place);
         let info = message.model.0.as_ref();
         let own = info.and_then(|model| model.model.get());
-        let model = own.or(told).or(self.model.as_deref()).map(str::to_owned);
+        let model = own.or(billed).or(self.model.as_deref()).map(str::to_owned);
         let text = join(texts(message));
         let (text, elements) = self.elements_of(message, text);
         let (before, beside) = (self.thought.take().map(Cow::Owned), message.reasoning.get().map(Cow::Borrowed));
@@ -323,10 +323,10 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
         let id = format!("{}:interruption", reply.id);
         self.rows.say(&Position { id: &id, ..*reply }, MessageRow { text, is_error, ..blank(Role::System, kind) })?;
         self.yields_to(Kind::Message, &id, place);
-        let told = keys::interruption(self.rows.agent, reply.id);
-        self.rows.out.yields_to(Kind::Message, &id, told, None);
+        let interruption = keys::interruption(self.rows.agent, reply.id);
+        self.rows.out.yields_to(Kind::Message, &id, interruption, None);
         if self.billing().is_some_and(|billing| billing.is_interrupted(request)) {
-            self.rows.out.claim(told, false);
+            self.rows.out.claim(interruption, false);
         }
         Ok(())
     }
@@ -414,19 +414,21 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
             at,
             numbers,
             grain: UsageGrain::Response,
-            gives_way: None,
+            superseded_by: None,
             is_copy: false,
         };
         let agent = self.rows.agent;
         match &self.form {
             Form::Task(Some(billing)) if billing.has_tokens() => None,
-            Form::Task(_) => Some(OwnBill { gives_way: Some(keys::requests(agent, self.rows.thread.id())), ..bill }),
+            Form::Task(_) => {
+                Some(OwnBill { superseded_by: Some(keys::requests(agent, self.rows.thread.id())), ..bill })
+            }
             Form::Session(session) => {
                 let replay = session.replays(place.index).then(|| keys::folder(agent, self.rows.thread.id()));
                 let grain = session.grain_of(place.index);
                 let model = bill.model.or_else(|| session.model.clone());
                 let provider = bill.provider.or_else(|| session.provider.clone().filter(|_| replay.is_none()));
-                Some(OwnBill { model, provider, grain, gives_way: replay, is_copy: replay.is_some(), ..bill })
+                Some(OwnBill { model, provider, grain, superseded_by: replay, is_copy: replay.is_some(), ..bill })
             }
         }
     }
@@ -460,8 +462,8 @@ impl<'h, 'o, 's> History<'h, 'o, 's> {
             (Form::Task(_), _) => "api",
         };
         let role = if message.is_summary.0 { "summary" } else { message.role.get().unwrap_or_default() };
-        let said = own.map_or_else(|| said(message), |id| vec![Cow::Borrowed(id)]);
-        let name = self.rows.thread.prints.name_growing(role, message.at.0, said.iter().map(|text| &**text));
+        let texts = own.map_or_else(|| own_texts(message), |id| vec![Cow::Borrowed(id)]);
+        let name = self.rows.thread.prints.name_growing(role, message.at.0, texts.iter().map(|text| &**text));
         format!("{}:{form}:{name}", self.rows.thread.id())
     }
 
@@ -497,7 +499,7 @@ fn texts<'m>(message: &'m Message<'_>) -> impl Iterator<Item = Cow<'m, str>> {
 }
 
 /// Returns the whole content of a message without its surroundings, which the extensions remove later.
-fn said<'m>(message: &'m Message<'_>) -> Vec<Cow<'m, str>> {
+fn own_texts<'m>(message: &'m Message<'_>) -> Vec<Cow<'m, str>> {
     let blocks = message.content.0.iter().flat_map(|block| {
         let text = block.text.get().map(|text| without_surroundings(text).0);
         let others = [block.thinking.get(), block.id.get(), block.name.get(), block.call.get()];

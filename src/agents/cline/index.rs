@@ -9,19 +9,19 @@ use super::dialect::Dialect;
 use super::items;
 use super::record::HistoryItem;
 use super::rows::Rows;
-use super::split::{Circumstances, Told};
+use super::split::{Circumstances, RecordedInput};
 use crate::extract::{Facts, KeySet, Kind, NoteField, Reject, Sink, session_key};
 use crate::source::Source;
 use crate::tables::{MessageKind, MessageRow, Role, SessionKind, UsageGrain, UsageRow};
 
 /// Reads the tasks of an index. Only the first entry of a task counts, and none if the task has a folder of its own.
 pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
-    let mut told = KeySet::default();
+    let mut seen = KeySet::default();
     let tally = items::read::<HistoryItem<'static>>(source, "entries", &mut |item, _| match item.id.get() {
-        Some(task) if told.insert(session_key(dialect.agent, task)) => push(dialect, task, item, out),
+        Some(task) if seen.insert(session_key(dialect.agent, task)) => push(dialect, task, item, out),
         _ => Ok(()),
     })?;
-    tally.tell(out);
+    tally.report(out);
     Ok(())
 }
 
@@ -89,16 +89,17 @@ fn push_sum(
     begun: Option<i64>,
     out: &mut Sink<'_>,
 ) -> Result<(), Reject> {
-    let told = Told { input: item.input.0, cache_read: item.cache_read.0, cache_write: item.cache_write.0 };
+    let recorded =
+        RecordedInput { input: item.input.0, cache_read: item.cache_read.0, cache_write: item.cache_write.0 };
     let output = item.output.0;
     let cost = item.cost.0.filter(|cost| *cost >= 0.0);
-    let tokens = [told.input, output, told.cache_read, told.cache_write];
+    let tokens = [recorded.input, output, recorded.cache_read, recorded.cache_write];
     if tokens.into_iter().flatten().all(|tokens| tokens <= 0) && cost.is_none_or(|cost| cost <= 0.0) {
         return Ok(());
     }
     let ended = item.at.0.or(begun);
     // A sum may include requests from before and after the meaning of `tokensIn` changed.
-    let is_partial = [begun, ended].into_iter().any(|at| told.is_guess(dialect, &made_at(at)));
+    let is_partial = [begun, ended].into_iter().any(|at| recorded.is_guess(dialect, &made_at(at)));
     let mut rows = Rows::new(out, dialect, task.to_owned());
     let row = UsageRow {
         response_id: id,
@@ -106,7 +107,7 @@ fn push_sum(
         model: item.model.get(),
         grain: UsageGrain::Session,
         is_partial,
-        ..told.split(dialect, &made_at(ended)).row(output, cost)
+        ..recorded.split(dialect, &made_at(ended)).row(output, cost)
     };
     rows.bill(row, None, true)?;
     rows.out.yields_to(Kind::Response, id, session_key(dialect.agent, task), None);

@@ -24,7 +24,7 @@ impl Tally {
     }
 
     /// Adds the counts to a report.
-    pub(super) fn tell(&self, out: &mut Sink<'_>) {
+    pub(super) fn report(&self, out: &mut Sink<'_>) {
         (0..self.items).for_each(|_| out.line());
         if let Some((item, reason)) = &self.first_bad {
             (0..self.bad).for_each(|_| out.problem(*item, reason));

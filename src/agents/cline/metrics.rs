@@ -2,7 +2,7 @@
 
 use super::record::Metrics;
 use super::rows::Rows;
-use super::split::{Split, Told};
+use super::split::{RecordedInput, Split};
 use crate::extract::{Kind, Reject};
 use crate::tables::{UsageGrain, UsageRow};
 
@@ -17,18 +17,18 @@ impl Numbers {
     /// Returns `None` if there is no number.
     pub(super) fn of(metrics: &Metrics<'_>) -> Option<Self> {
         let cost = metrics.cost.0.filter(|cost| *cost >= 0.0);
-        let (told, output) = match &metrics.tokens.0 {
+        let (recorded, output) = match &metrics.tokens.0 {
             Some(tokens) => {
-                let told = Told { input: tokens.prompt.0, cache_read: tokens.cached.0, cache_write: None };
-                (told, tokens.completion.0)
+                let recorded = RecordedInput { input: tokens.prompt.0, cache_read: tokens.cached.0, cache_write: None };
+                (recorded, tokens.completion.0)
             }
             None => {
                 let (cache_read, cache_write) = (metrics.cache_read.0, metrics.cache_write.0);
-                (Told { input: metrics.input.0, cache_read, cache_write }, metrics.output.0)
+                (RecordedInput { input: metrics.input.0, cache_read, cache_write }, metrics.output.0)
             }
         };
-        let is_told = told != Told::default() || output.is_some() || cost.is_some();
-        is_told.then(|| Self { split: told.split_whole(), output, cost })
+        let is_recorded = recorded != RecordedInput::default() || output.is_some() || cost.is_some();
+        is_recorded.then(|| Self { split: recorded.split_whole(), output, cost })
     }
 }
 
@@ -41,7 +41,7 @@ pub(super) struct OwnBill<'m> {
     pub(super) numbers: Numbers,
     pub(super) grain: UsageGrain,
     /// Key of the finer rows that supersede it.
-    pub(super) gives_way: Option<u64>,
+    pub(super) superseded_by: Option<u64>,
     pub(super) is_copy: bool,
 }
 
@@ -59,7 +59,7 @@ impl OwnBill<'_> {
             ..self.numbers.split.row(self.numbers.output, self.numbers.cost)
         };
         rows.bill(row, Some(seq), self.is_copy)?;
-        if let Some(finer) = self.gives_way {
+        if let Some(finer) = self.superseded_by {
             rows.out.yields_to(Kind::Response, self.id, finer, None);
         }
         Ok(())

@@ -36,8 +36,8 @@ impl<'o, 's> Rows<'o, 's> {
         if row.kind == MessageKind::Prompt {
             self.thread.begin_turn();
         }
-        let said = |text: Option<_>| text.filter(|text: &&str| !text.is_empty());
-        let row = MessageRow { text: said(row.text), thinking: said(row.thinking), ..row.shorten() };
+        let non_empty = |text: Option<_>| text.filter(|text: &&str| !text.is_empty());
+        let row = MessageRow { text: non_empty(row.text), thinking: non_empty(row.thinking), ..row.shorten() };
         self.thread.push(at, row, self.out)?;
         Ok(self.thread.last_seq())
     }

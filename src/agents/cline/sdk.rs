@@ -34,7 +34,7 @@ pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &
         Ok(())
     })?;
     survey.end_run();
-    tally.tell(out);
+    tally.report(out);
     if !survey.has_messages {
         out.discard_session();
         return Ok(());
@@ -43,7 +43,7 @@ pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &
     let text = bytes.as_deref().map(repair).unwrap_or_default();
     let manifest: Manifest<'_> = serde_json::from_str(&text).unwrap_or_default();
     let metadata = manifest.metadata.0.as_ref();
-    let went_on = metadata.and_then(|metadata| metadata.went_on.json()).is_some_and(|told| told != "false");
+    let went_on = metadata.and_then(|metadata| metadata.went_on.json()).is_some_and(|value| value != "false");
     let known = Session {
         survey: &survey,
         is_torn_copy: !tally.is_whole && went_on,

@@ -5,7 +5,7 @@ use crate::tables::UsageRow;
 
 /// Input as a request records it; null if it does not. Tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct RecordedInput {
     pub(super) input: Option<i64>,
     pub(super) cache_read: Option<i64>,
     pub(super) cache_write: Option<i64>,
@@ -50,7 +50,7 @@ const MISSES_AS_WRITES: [&str; 6] = ["openai", "fireworks", "xai", "qwen", "doub
 const WHOLE_PROMPT: [&str; 10] =
     ["litellm", "oca", "aihubmix", "lmstudio", "zai", "cerebras", "baseten", "huggingface", "together", "nebius"];
 
-impl Told {
+impl RecordedInput {
     /// Subtracts the caches from the input, which is the whole prompt unless it is less than they are.
     pub(super) fn split_whole(self) -> Split {
         let Self { input, cache_read, cache_write } = self;
@@ -62,11 +62,11 @@ impl Told {
     /// Returns true if nothing shows whether the input includes the caches.
     pub(super) fn is_guess(self, dialect: &Dialect, of: &Circumstances<'_>) -> bool {
         let caches = self.cache_read.unwrap_or(0).saturating_add(self.cache_write.unwrap_or(0));
-        let is_told = match dialect.whole_prompt_since {
+        let is_known = match dialect.whole_prompt_since {
             Some(since) => of.at >= since || of.protocol.is_some() || self.input < Some(caches),
             None => of.is_sdk_build || of.provider.is_some(),
         };
-        caches > 0 && !is_told
+        caches > 0 && !is_known
     }
 
     /// Returns true if the split of a request of Roo Code or Kilo Code is a guess. Cline's are not: unknown providers of
@@ -107,16 +107,22 @@ mod tests {
     const OLD: i64 = 1_750_000_000_000;
     const NEW: i64 = 1_770_000_000_000;
 
-    fn split(dialect: &Dialect, provider: Option<&str>, protocol: Option<&str>, at: i64, told: [i64; 3]) -> [i64; 3] {
-        let [input, cache_read, cache_write] = told.map(Some);
+    fn split(
+        dialect: &Dialect,
+        provider: Option<&str>,
+        protocol: Option<&str>,
+        at: i64,
+        recorded: [i64; 3],
+    ) -> [i64; 3] {
+        let [input, cache_read, cache_write] = recorded.map(Some);
         let of = Circumstances { provider, protocol, at, is_sdk_build: false };
-        let split = Told { input, cache_read, cache_write }.split(dialect, &of);
+        let split = RecordedInput { input, cache_read, cache_write }.split(dialect, &of);
         [split.input, split.cache_read, split.cache_write].map(|count| count.unwrap_or(-1))
     }
 
     #[test]
     fn cline_goes_by_the_provider() {
-        for (provider, told, billed) in [
+        for (provider, recorded, billed) in [
             (Some("deepseek"), [0, 900, 100], [100, 900, -1]),
             (Some("openai"), [1000, 900, 0], [100, 900, -1]),
             (Some("xai"), [1000, 900, 100], [100, 900, -1]),
@@ -126,7 +132,7 @@ mod tests {
             (Some("openrouter"), [1000, 700, 0], [1000, 700, 0]),
             (None, [1000, 700, 200], [1000, 700, 200]),
         ] {
-            assert_eq!(split(&CLINE, provider, None, NEW, told), billed, "{provider:?} {told:?}");
+            assert_eq!(split(&CLINE, provider, None, NEW, recorded), billed, "{provider:?} {recorded:?}");
         }
     }
 
@@ -145,10 +151,10 @@ mod tests {
     }
     #[test]
     fn a_split_is_a_guess_where_neither_time_nor_provider_nor_protocol_tell() {
-        let is_guess = |dialect, provider, protocol, at, told: [i64; 3]| {
-            let [input, cache_read, cache_write] = told.map(Some);
+        let is_guess = |dialect, provider, protocol, at, recorded: [i64; 3]| {
+            let [input, cache_read, cache_write] = recorded.map(Some);
             let of = Circumstances { provider, protocol, at, is_sdk_build: false };
-            Told { input, cache_read, cache_write }.is_guess(dialect, &of)
+            RecordedInput { input, cache_read, cache_write }.is_guess(dialect, &of)
         };
         let caches = [3012, 0, 3000];
         assert!(is_guess(&CLINE, None, None, NEW, caches));

@@ -63,7 +63,7 @@ impl Survey {
         let has_results = message.content.0.iter().any(|block| block.kind.is("tool_result"));
         if message.role.is("user") && !has_results {
             self.end_run();
-            if message.content.tells_resumption() {
+            if message.content.has_resumption_notice() {
                 self.replayed_to = Some(index);
             }
         }

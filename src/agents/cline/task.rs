@@ -22,7 +22,7 @@ pub(super) const HISTORY: &str = "api_conversation_history.json";
 /// File of rows shown to the person; the second name is that of 2024.
 pub(super) const SHOWN: [&str; 2] = ["ui_messages.json", "claude_messages.json"];
 
-/// Reads the task whose folder the source's file lies in.
+/// Reads the task whose folder the source's file is in.
 pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let folder = source.path.parent().unwrap_or(Path::new(""));
     let name = source.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -46,8 +46,8 @@ pub(super) fn extract(dialect: &'static Dialect, source: &mut Source<'_>, out: &
         chatter.finish()?;
     }
     // A torn file may have had more.
-    let is_told = timeline.as_ref().is_some_and(|timeline| timeline.has_tokens() || !timeline.tally.is_whole);
-    if !is_told && !rows.has_own_bills {
+    let is_billed = timeline.as_ref().is_some_and(|timeline| timeline.has_tokens() || !timeline.tally.is_whole);
+    if !is_billed && !rows.has_own_bills {
         sum_up(dialect, &companion, timeline.is_none(), &mut rows)?;
     }
     if timeline.is_some() && rows.thread.has_rows {
@@ -79,7 +79,7 @@ fn read_history(
         history.finish()?;
         rows.out.claim(keys::history(dialect.agent, rows.thread.id()), false);
     }
-    tally.tell(rows.out);
+    tally.report(rows.out);
     Ok(has_history)
 }
 

@@ -7,7 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::content::{plain, without_surroundings};
 use super::items::{self, Tally};
 use super::record::{Details, RequestInfo, Shown};
-use super::split::Told;
+use super::split::RecordedInput;
 use crate::agents::ids::Prints;
 use crate::agents::kit::texts::add_line;
 use crate::agents::waiting::LastBefore;
@@ -67,7 +67,7 @@ pub(super) struct Request {
     pub(super) at: i64,
     /// Its identity within the task.
     pub(super) name: String,
-    pub(super) told: Told,
+    pub(super) recorded: RecordedInput,
     pub(super) output: Option<i64>,
     pub(super) cost: Option<f64>,
     /// Last message of the model's history when it was made.
@@ -121,7 +121,7 @@ pub(super) struct Total {
     pub(super) at: i64,
     /// Its identity within the task.
     pub(super) name: String,
-    pub(super) told: Told,
+    pub(super) recorded: RecordedInput,
     pub(super) output: Option<i64>,
     pub(super) cost: Option<f64>,
     /// True if the requests are of subagents, false if they were removed.
@@ -202,7 +202,7 @@ impl Timeline {
             timeline.take(shown, place, out);
             Ok(())
         })?;
-        tally.tell(out);
+        tally.report(out);
         timeline.tally = tally;
         timeline.settle();
         Ok(timeline)
@@ -405,19 +405,19 @@ impl Timeline {
         if !request.is_billed() {
             return;
         }
-        let Request { told, output, cost, .. } = request;
+        let Request { recorded, output, cost, .. } = request;
         let is_of_subagents = name == "subagent_usage";
         let name = self.name.clone();
-        self.totals.push(Total { at, name, told, output, cost, is_of_subagents, previous: self.previous, place });
+        self.totals.push(Total { at, name, recorded, output, cost, is_of_subagents, previous: self.previous, place });
     }
 }
 
 impl Request {
     fn take(&mut self, info: &RequestInfo<'_>) {
-        self.told = Told {
-            input: info.input.0.or(self.told.input),
-            cache_read: info.cache_read.0.or(self.told.cache_read),
-            cache_write: info.cache_write.0.or(self.told.cache_write),
+        self.recorded = RecordedInput {
+            input: info.input.0.or(self.recorded.input),
+            cache_read: info.cache_read.0.or(self.recorded.cache_read),
+            cache_write: info.cache_write.0.or(self.recorded.cache_write),
         };
         self.output = info.output.0.or(self.output);
         self.cost = info.cost.0.filter(|cost| *cost >= 0.0).or(self.cost);
@@ -426,7 +426,7 @@ impl Request {
 
     /// Returns true if it has any token count or cost. A request without one is running, or died before.
     pub(super) fn is_billed(&self) -> bool {
-        let Told { input, cache_read, cache_write } = self.told;
+        let RecordedInput { input, cache_read, cache_write } = self.recorded;
         [input, cache_read, cache_write, self.output].iter().any(Option::is_some) || self.cost.is_some()
     }
 }

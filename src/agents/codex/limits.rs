@@ -27,18 +27,18 @@ struct Window {
 
 impl Limits {
     /// Sorts the windows by their length: the first one that the service names may be a month long.
-    pub(super) fn of(told: &RateLimits<'_>, moment: Option<i64>) -> Self {
+    pub(super) fn of(recorded: &RateLimits<'_>, moment: Option<i64>) -> Self {
         let nested = |window: Option<&LimitWindow<'_>>| window.and_then(|window| Window::of(window, moment));
         let flat = |percent: Option<f64>, minutes: Option<i64>| {
             Some(Window { percent: percent?, minutes: minutes?, resets_at: None })
         };
         let windows = [
-            nested(told.primary.0.as_ref()).or(flat(told.primary_percent.0, told.primary_minutes.0)),
-            nested(told.secondary.0.as_ref()).or(flat(told.secondary_percent.0, told.secondary_minutes.0)),
+            nested(recorded.primary.0.as_ref()).or(flat(recorded.primary_percent.0, recorded.primary_minutes.0)),
+            nested(recorded.secondary.0.as_ref()).or(flat(recorded.secondary_percent.0, recorded.secondary_minutes.0)),
         ];
         let windows = || windows.into_iter().flatten();
         Self {
-            plan: told.plan.get().map(Into::into),
+            plan: recorded.plan.get().map(Into::into),
             short: windows().filter(|window| window.minutes < DAY).max_by_key(|window| window.minutes),
             long: windows().filter(|window| window.minutes >= DAY).max_by_key(|window| window.minutes),
         }
@@ -59,9 +59,9 @@ impl Limits {
 }
 
 impl Window {
-    fn of(told: &LimitWindow<'_>, moment: Option<i64>) -> Option<Self> {
-        let from_now = || moment?.checked_add(told.resets_in.0?.checked_mul(SECOND)?);
-        let resets_at = told.resets_at.0.and_then(|seconds| seconds.checked_mul(SECOND)).or_else(from_now);
-        Some(Self { percent: told.percent.0?, minutes: told.minutes.0?, resets_at })
+    fn of(recorded: &LimitWindow<'_>, moment: Option<i64>) -> Option<Self> {
+        let from_now = || moment?.checked_add(recorded.resets_in.0?.checked_mul(SECOND)?);
+        let resets_at = recorded.resets_at.0.and_then(|seconds| seconds.checked_mul(SECOND)).or_else(from_now);
+        Some(Self { percent: recorded.percent.0?, minutes: recorded.minutes.0?, resets_at })
     }
 }

@@ -1,6 +1,7 @@
 //! Outcomes of calls: from the events at their ends, else from the text of results, whose form changed over the years.
 
 use super::record::Structured;
+use crate::agents::kit::values::rounded;
 use crate::tables::Status;
 
 /// Outcome of a call.
@@ -65,12 +66,12 @@ impl Outcome {
         let duration_ms = end.duration_ms.or(head.duration_ms);
         let failed = end.failed || head.failed || exit_code.is_some_and(|code| code != 0);
         // The output of a successful command may contain such words, for example if it searches for them.
-        let said = if exit_code == Some(0) { None } else { said(&head.body) };
-        let is_denied = matches!(said, Some(Said::Forbidden | Said::NotAsked));
-        let status = match said {
-            Some(Said::Forbidden) => Status::Error,
-            Some(Said::NotAsked) => Status::Rejected,
-            Some(Said::Status(status)) => status,
+        let verdict = if exit_code == Some(0) { None } else { verdict_of(&head.body) };
+        let is_denied = matches!(verdict, Some(Verdict::Forbidden | Verdict::NotAsked));
+        let status = match verdict {
+            Some(Verdict::Forbidden) => Status::Error,
+            Some(Verdict::NotAsked) => Status::Rejected,
+            Some(Verdict::Status(status)) => status,
             None if end.declined => Status::Rejected,
             None if failed => Status::Error,
             None => Status::Ok,
@@ -85,7 +86,7 @@ impl Outcome {
 }
 
 /// Outcome of a call by its text alone.
-enum Said {
+enum Verdict {
     Status(Status),
     /// A rule did not allow the call.
     Forbidden,
@@ -93,24 +94,24 @@ enum Said {
     NotAsked,
 }
 
-fn said(body: &str) -> Option<Said> {
+fn verdict_of(body: &str) -> Option<Verdict> {
     let body = body.trim();
     // Every phrase has the word; most results do not, and are long.
     let has_word = memchr::memmem::find(body.as_bytes(), b"rejected").is_some();
     let has_any = |phrases: [&str; 2]| has_word && phrases.iter().any(|phrase| body.contains(phrase));
     if body.starts_with("approval policy is ") && body.contains("; reject command") {
-        return Some(Said::NotAsked);
+        return Some(Verdict::NotAsked);
     }
     if has_any(FORBIDDEN) {
-        return Some(Said::Forbidden);
+        return Some(Verdict::Forbidden);
     }
     if REJECTED.contains(&body) || has_any(["Rejected(\"rejected by user\")", "Rejected(\\\"rejected by user\\\")"]) {
-        return Some(Said::Status(Status::Rejected));
+        return Some(Verdict::Status(Status::Rejected));
     }
     if ABORTED.contains(&body) || body.starts_with("aborted by user after ") {
-        return Some(Said::Status(Status::Interrupted));
+        return Some(Verdict::Status(Status::Interrupted));
     }
-    FAILED.iter().any(|opening| body.starts_with(opening)).then_some(Said::Status(Status::Error))
+    FAILED.iter().any(|opening| body.starts_with(opening)).then_some(Verdict::Status(Status::Error))
 }
 
 /// Splits a result into its head and its own text.
@@ -203,9 +204,8 @@ fn code_in_sandbox(text: &str) -> Option<i64> {
 }
 
 /// Returns the whole milliseconds of a time in seconds.
-#[expect(clippy::cast_possible_truncation, reason = "bounded by the filter before it")]
 pub(super) fn milliseconds(seconds: f64) -> Option<i64> {
-    Some(seconds * 1000.0).filter(|ms| (0.0..1e15).contains(ms)).map(|ms| ms.round() as i64)
+    rounded(seconds * 1000.0)
 }
 
 #[cfg(test)]

@@ -122,7 +122,7 @@ pub(super) struct Rollout<'o, 'a> {
 
 /// Number and time of a line.
 #[derive(Clone, Copy)]
-pub(super) struct Spot {
+pub(super) struct LinePosition {
     number: u64,
     moment: Option<i64>,
 }
@@ -137,31 +137,30 @@ impl<'a> RecordReader<'a> for Rollout<'_, 'a> {
 
     fn take(&mut self, line: &Line<'_>, number: u64) -> Result<(), Reject> {
         self.out.unknown_fields("field ", &line.unknown);
-        let spot = Spot { number, moment: line.timestamp.0.or(self.moment) };
+        let position = LinePosition { number, moment: line.timestamp.0.or(self.moment) };
         let kind = line.kind.get().unwrap_or_default();
         let mut spare = String::new();
-        let Some(payload) = line.payload.json() else { return self.take_bare(spot, kind, line) };
+        let Some(payload) = line.payload.json() else { return self.take_bare(position, kind, line) };
         self.lineage.ordinal(line.ordinal.0);
         match kind {
             "session_meta" => {
-                self.read(payload, &mut spare, number, |this, meta: Meta<'_>| this.take_meta(spot, &meta))
+                self.read(payload, &mut spare, number, |this, meta: Meta<'_>| this.take_meta(position, &meta))
             }
             "turn_context" => self
                 .read(payload, &mut spare, number, |this, context: TurnContext<'_>| this.take_turn_context(&context)),
             "response_item" => {
-                self.read(payload, &mut spare, number, |this, item: Item<'_>| this.take_item(spot, &item))
+                self.read(payload, &mut spare, number, |this, item: Item<'_>| this.take_item(position, &item))
             }
             "event_msg" => {
-                self.read(payload, &mut spare, number, |this, event: Event<'_>| this.take_event(spot, &event))
+                self.read(payload, &mut spare, number, |this, event: Event<'_>| this.take_event(position, &event))
             }
-            "token_usage_record" => {
-                self.read(payload, &mut spare, number, |this, record: UsageRecord<'_>| this.take_record(spot, &record))
-            }
+            "token_usage_record" => self
+                .read(payload, &mut spare, number, |this, record: UsageRecord<'_>| this.take_record(position, &record)),
             "compacted" => self.read(payload, &mut spare, number, |this, compacted: Compacted<'_>| {
-                this.take_compacted(spot, &compacted)
+                this.take_compacted(position, &compacted)
             }),
             "inter_agent_communication" => {
-                self.read(payload, &mut spare, number, |this, item: Item<'_>| this.take_agent_message(spot, &item))
+                self.read(payload, &mut spare, number, |this, item: Item<'_>| this.take_agent_message(position, &item))
             }
             kind if IGNORED.contains(&kind) => Ok(()),
             kind => {
@@ -229,7 +228,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
     pub(super) fn take_document_item(&mut self, number: u64, item: Option<&Item<'_>>) -> Result<(), Reject> {
         self.out.line();
         match item {
-            Some(item) => self.take_item(Spot { number, moment: self.moment }, item),
+            Some(item) => self.take_item(LinePosition { number, moment: self.moment }, item),
             None => {
                 self.out.problem(number, "the item is no object");
                 Ok(())
@@ -255,7 +254,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
     }
 
     /// Takes a line without an envelope: 0.2 to 0.31.
-    fn take_bare(&mut self, spot: Spot, kind: &str, line: &Line<'_>) -> Result<(), Reject> {
+    fn take_bare(&mut self, position: LinePosition, kind: &str, line: &Line<'_>) -> Result<(), Reject> {
         if line.record_type.get().is_some() {
             return Ok(());
         }
@@ -264,7 +263,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
                 self.take_bare_meta(line);
                 Ok(())
             }
-            kind if ITEMS.contains(&kind) => self.take_item(spot, &item_of(line)),
+            kind if ITEMS.contains(&kind) => self.take_item(position, &item_of(line)),
             kind => {
                 self.out.unknown(&format!("record {kind}"));
                 Ok(())
@@ -321,7 +320,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
         }
     }
 
-    fn take_compacted(&mut self, spot: Spot, compacted: &Compacted<'_>) -> Result<(), Reject> {
+    fn take_compacted(&mut self, position: LinePosition, compacted: &Compacted<'_>) -> Result<(), Reject> {
         if let Some(thread) = compacted.latest.0.as_ref().and_then(|record| record.thread.get()) {
             self.lineage.named(thread == self.session);
         }
@@ -332,7 +331,7 @@ impl<'o, 'a> Rollout<'o, 'a> {
         self.stop_waiting();
         let text = compacted.message.get();
         let id = self.ids.of(self.lineage.namespace(&self.session), None, &["compacted", text.unwrap_or_default()]);
-        let row = MessageRow { role: Role::System, kind: MessageKind::Compaction, text, ..blank(&id, spot) };
+        let row = MessageRow { role: Role::System, kind: MessageKind::Compaction, text, ..blank(&id, position) };
         self.push(row)
     }
 
@@ -425,13 +424,13 @@ fn copies_key(agent: &str, session: &str, first: u64) -> u64 {
 }
 
 /// Returns a row with the values of its line.
-fn blank(id: &str, spot: Spot) -> MessageRow<'_> {
+fn blank(id: &str, position: LinePosition) -> MessageRow<'_> {
     MessageRow {
         message_id: id,
-        timestamp: spot.moment,
+        timestamp: position.moment,
         role: Role::System,
         kind: MessageKind::Meta,
-        source_line: i64::try_from(spot.number).ok(),
+        source_line: i64::try_from(position.number).ok(),
         ..MessageRow::default()
     }
 }

@@ -12,12 +12,12 @@ const DEEPEST: usize = 64;
 /// Reads the database's facts of threads.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let database = source.database()?;
-    tell_threads(&database, out)?;
-    tell_spawns(&database, out)
+    note_titles(&database, out)?;
+    note_spawns(&database, out)
 }
 
 /// Reads names and titles. Ignores a title that only repeats the first prompt.
-fn tell_threads(database: &Database, out: &mut Sink<'_>) -> Result<(), Reject> {
+fn note_titles(database: &Database, out: &mut Sink<'_>) -> Result<(), Reject> {
     let columns = ["id", "name", "title", "first_user_message", "preview"];
     each_row(database, "threads", &columns, "ORDER BY rowid", |row| {
         out.line();
@@ -33,7 +33,7 @@ fn tell_threads(database: &Database, out: &mut Sink<'_>) -> Result<(), Reject> {
 }
 
 /// Reads which thread spawned which, and the root of each.
-fn tell_spawns(database: &Database, out: &mut Sink<'_>) -> Result<(), Reject> {
+fn note_spawns(database: &Database, out: &mut Sink<'_>) -> Result<(), Reject> {
     let columns = ["child_thread_id", "parent_thread_id"];
     let mut parents: BTreeMap<String, String> = BTreeMap::new();
     each_row(database, "thread_spawn_edges", &columns, "ORDER BY 1, 2", |row| {

@@ -2,7 +2,7 @@
 
 use super::record::Subagent;
 use super::thread::Thread;
-use super::transcript::{Spot, Transcript};
+use super::transcript::{EventHead, Transcript};
 use super::{AGENT, child_session};
 use crate::agents::kit::facts::keep_earlier;
 use crate::extract::{Facts, NoteField, Reject, session_key};
@@ -50,23 +50,23 @@ impl Transcript<'_, '_> {
         self.out.turn_to(name);
     }
 
-    pub(super) fn take_subagent(&mut self, spot: &Spot<'_>, told: &Subagent<'_>) {
-        let call = told.call.get();
-        if spot.agent.or(call).is_none() {
+    pub(super) fn take_subagent(&mut self, head: &EventHead<'_>, subagent: &Subagent<'_>) {
+        let call = subagent.call.get();
+        if head.agent.or(call).is_none() {
             return;
         }
-        if spot.kind != "subagent.started" {
-            if let (Some(call), Some(duration)) = (call, told.duration.0) {
+        if head.kind != "subagent.started" {
+            if let (Some(call), Some(duration)) = (call, subagent.duration.0) {
                 self.calls.set_duration(call, duration);
             }
             return;
         }
-        let parent = match told.parent.get().and_then(|parent| self.thread_names.get(parent)) {
+        let parent = match subagent.parent.get().and_then(|parent| self.thread_names.get(parent)) {
             Some(parent) => Some(*parent),
             None => call.and_then(|call| self.calls.thread_of(call)),
         };
         let parent = parent.and_then(|parent| self.threads.get(parent)).map(|parent| parent.session.clone());
-        let number = self.thread_of(spot.agent, call);
+        let number = self.thread_of(head.agent, call);
         if let Some(call) = call {
             self.thread_names.entry(call.to_owned()).or_insert(number);
         }
@@ -75,10 +75,10 @@ impl Transcript<'_, '_> {
             return;
         }
         thread.parent = parent.filter(|parent| *parent != thread.session).or(thread.parent.take());
-        thread.title = told.title.owned().or(thread.title.take());
-        thread.agent_type = told.name.owned().or(thread.agent_type.take());
+        thread.title = subagent.title.owned().or(thread.title.take());
+        thread.agent_type = subagent.name.owned().or(thread.agent_type.take());
         thread.call = call.map(str::to_owned).or(thread.call.take());
-        keep_earlier(&mut thread.first_moment, spot.timestamp);
+        keep_earlier(&mut thread.first_moment, head.timestamp);
     }
 
     /// Ends the subagents' sessions, and updates the calls that started them.

@@ -3,7 +3,7 @@
 use super::pending::{PendingCall, call_key};
 use super::record::{ToolComplete, ToolRequest, ToolStart};
 use super::tools;
-use super::transcript::{Spot, Transcript};
+use super::transcript::{EventHead, Transcript};
 use crate::agents::held::TOO_MANY;
 use crate::agents::ids;
 use crate::extract::{LineCounts, Reject};
@@ -14,7 +14,7 @@ impl Transcript<'_, '_> {
     pub(super) fn open_requested(
         &mut self,
         thread: usize,
-        spot: &Spot<'_>,
+        head: &EventHead<'_>,
         request: &ToolRequest<'_>,
         message_id: &str,
         response: &str,
@@ -23,30 +23,30 @@ impl Transcript<'_, '_> {
         if self.calls.open.contains_key(&call_key(id)) {
             return Ok(());
         }
-        let mut call = self.new_call(thread, spot, id);
+        let mut call = self.new_call(thread, head, id);
         call.message_id = Some(message_id.to_owned());
         call.response_id = Some(response.to_owned());
         call.describe(&request.name, &request.arguments, &request.server);
-        self.open_call(spot, id, call)
+        self.open_call(head, id, call)
     }
 
-    fn open_call(&mut self, spot: &Spot<'_>, id: &str, call: PendingCall) -> Result<(), Reject> {
+    fn open_call(&mut self, head: &EventHead<'_>, id: &str, call: PendingCall) -> Result<(), Reject> {
         let bytes = call.bytes();
         self.calls.open.insert(call_key(id), call);
         if self.calls.bytes.exceed(bytes, self.calls.open.values().map(PendingCall::bytes)) {
-            self.out.problem(spot.line.cast_unsigned(), TOO_MANY);
+            self.out.problem(head.line.cast_unsigned(), TOO_MANY);
             self.calls.answered.extend(self.calls.open.keys());
             self.push_open_calls()?;
         }
         Ok(())
     }
 
-    fn new_call(&mut self, thread: usize, spot: &Spot<'_>, id: &str) -> PendingCall {
+    fn new_call(&mut self, thread: usize, head: &EventHead<'_>, id: &str) -> PendingCall {
         let key = call_key(id);
         // Some models' servers restart the numbers of calls in each session or response. Forks keep the events' ids.
         let own = match self.calls.answered.contains(&key) {
-            true => format!("{id}@{}", spot.id),
-            false => ids::qualified(spot.id, id).into_owned(),
+            true => format!("{id}@{}", head.id),
+            false => ids::qualified(head.id, id).into_owned(),
         };
         if own != id {
             self.calls.ids.insert(key, own.clone());
@@ -58,38 +58,42 @@ impl Transcript<'_, '_> {
             id: own,
             seq,
             turn,
-            requested_at: spot.timestamp,
-            line: spot.line,
+            requested_at: head.timestamp,
+            line: head.line,
             ..PendingCall::default()
         }
     }
 
-    pub(super) fn take_tool_start(&mut self, spot: &Spot<'_>, start: &ToolStart<'_>) -> Result<(), Reject> {
-        self.count_unknown(spot, &start.unknown);
-        let id = start.call.get().unwrap_or(spot.id);
+    pub(super) fn take_tool_start(&mut self, head: &EventHead<'_>, start: &ToolStart<'_>) -> Result<(), Reject> {
+        self.count_unknown(head, &start.unknown);
+        let id = start.call.get().unwrap_or(head.id);
         let mut call = match self.calls.open.remove(&call_key(id)) {
             Some(call) => call,
             None => {
-                let thread = self.thread_of(spot.agent, start.parent_call.get());
-                self.new_call(thread, spot, id)
+                let thread = self.thread_of(head.agent, start.parent_call.get());
+                self.new_call(thread, head, id)
             }
         };
-        self.has_conversation |= spot.kind == "tool.user_requested";
+        self.has_conversation |= head.kind == "tool.user_requested";
         call.describe(&start.name, &start.arguments, &start.server);
-        call.started_at = spot.timestamp;
-        self.open_call(spot, id, call)
+        call.started_at = head.timestamp;
+        self.open_call(head, id, call)
     }
 
-    pub(super) fn take_tool_complete(&mut self, spot: &Spot<'_>, complete: &ToolComplete<'_>) -> Result<(), Reject> {
-        self.count_unknown(spot, &complete.unknown);
-        let id = complete.call.get().unwrap_or(spot.id);
+    pub(super) fn take_tool_complete(
+        &mut self,
+        head: &EventHead<'_>,
+        complete: &ToolComplete<'_>,
+    ) -> Result<(), Reject> {
+        self.count_unknown(head, &complete.unknown);
+        let id = complete.call.get().unwrap_or(head.id);
         let key = call_key(id);
         let call = match self.calls.open.remove(&key) {
             Some(call) => call,
             None if self.calls.answered.contains(&key) => return Ok(()),
             None => {
-                let thread = self.thread_of(spot.agent, complete.parent_call.get());
-                PendingCall { requested_at: None, ..self.new_call(thread, spot, id) }
+                let thread = self.thread_of(head.agent, complete.parent_call.get());
+                PendingCall { requested_at: None, ..self.new_call(thread, head, id) }
             }
         };
         self.calls.answered.insert(key);
@@ -101,7 +105,7 @@ impl Transcript<'_, '_> {
         let outcome = tools::outcome(call.category, complete, call.decision);
         let metrics = complete.telemetry.0.as_ref().and_then(|telemetry| telemetry.metrics.0.as_ref());
         let lines = metrics.and_then(LineCounts::lines).unwrap_or_default();
-        let ended_at = spot.timestamp.filter(|_| !outcome.is_late);
+        let ended_at = head.timestamp.filter(|_| !outcome.is_late);
         self.turn_to(call.thread);
         let Some(thread) = self.threads.get(call.thread) else { return Ok(()) };
         let row = ToolCallRow {

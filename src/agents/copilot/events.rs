@@ -7,7 +7,7 @@ use super::call::Settings;
 use super::record::{AssistantMessage, Checkpoint, Compaction, Context, Event, Model, Notice, Permission, Shutdown};
 use super::record::{Start, Subagent, ToolComplete, ToolStart, UsageRecord, UserMessage};
 use super::thread::Thread;
-use super::transcript::{Place, Spot, Transcript};
+use super::transcript::{EventHead, Place, Transcript};
 use super::{AGENT, EVENTS, number_of_partition, other_partitions, sidecars};
 use crate::agents::ids::is_uuid;
 use crate::agents::kit::facts::{keep_earlier, set};
@@ -54,7 +54,7 @@ const IGNORED_FAMILIES: [&str; 5] = ["session.schedule_", "session.canvas.", "ex
 
 /// Reads an events file into the sink.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
-    let told = sidecars::read(source);
+    let sidecar_facts = sidecars::read(source);
     let mut transcript = Transcript::new(session_by_place(source.path), out);
     transcript.read_all(&mut source.lines()?)?;
     if number_of_partition(source.path).is_some() {
@@ -64,7 +64,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
             }
         }
     }
-    transcript.finish(told)
+    transcript.finish(sidecar_facts)
 }
 
 /// Returns the session that a file's place names: its folder's name or its own.
@@ -104,17 +104,17 @@ impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
         let id = match event.id.get() {
             Some(id) => Cow::Borrowed(id),
             None => {
-                let said = [event.agent.get(), event.data.json()].into_iter().flatten();
-                Cow::Owned(format!("{}#{}", self.session, self.prints.name(kind, event.timestamp.0, said)))
+                let parts = [event.agent.get(), event.data.json()].into_iter().flatten();
+                Cow::Owned(format!("{}#{}", self.session, self.prints.name(kind, event.timestamp.0, parts)))
             }
         };
         let id = &*id;
         if !self.seen.insert(key(AGENT, Kind::Message, id)) {
             return Ok(());
         }
-        let spot = Spot { id, line, timestamp: event.timestamp.0, agent: event.agent.get(), kind };
-        self.note_moment(&spot);
-        let read = self.take_event(&spot, event.data.json().unwrap_or("{}"))?;
+        let head = EventHead { id, line, timestamp: event.timestamp.0, agent: event.agent.get(), kind };
+        self.note_moment(&head);
+        let read = self.take_event(&head, event.data.json().unwrap_or("{}"))?;
         if !read {
             self.out.problem(number, "the event's data cannot be read");
         }
@@ -124,48 +124,48 @@ impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
 
 impl Transcript<'_, '_> {
     /// Takes an event by its type. Returns false if its data cannot be read.
-    fn take_event(&mut self, spot: &Spot<'_>, data: &str) -> Result<bool, Reject> {
-        let read = match spot.kind {
-            "session.start" | "session.resume" => with::<Start<'static>>(data, |start| self.take_start(spot, start)),
+    fn take_event(&mut self, head: &EventHead<'_>, data: &str) -> Result<bool, Reject> {
+        let read = match head.kind {
+            "session.start" | "session.resume" => with::<Start<'static>>(data, |start| self.take_start(head, start)),
             "session.context_changed" => with::<Context<'static>>(data, |context| {
                 self.note_context(context);
                 Ok(())
             }),
             "session.model_change" | "session.auto_mode_resolved" => with::<Model<'static>>(data, |model| {
-                self.note_model(spot, model);
+                self.note_model(head, model);
                 Ok(())
             }),
-            "user.message" => with::<UserMessage<'static>>(data, |message| self.take_user(spot, message)),
+            "user.message" => with::<UserMessage<'static>>(data, |message| self.take_user(head, message)),
             "assistant.message" => {
-                with::<AssistantMessage<'static>>(data, |message| self.take_assistant(spot, message))
+                with::<AssistantMessage<'static>>(data, |message| self.take_assistant(head, message))
             }
             "tool.execution_start" | "tool.user_requested" => {
-                with::<ToolStart<'static>>(data, |start| self.take_tool_start(spot, start))
+                with::<ToolStart<'static>>(data, |start| self.take_tool_start(head, start))
             }
             "tool.execution_complete" => {
-                with::<ToolComplete<'static>>(data, |complete| self.take_tool_complete(spot, complete))
+                with::<ToolComplete<'static>>(data, |complete| self.take_tool_complete(head, complete))
             }
             "subagent.started" | "subagent.completed" | "subagent.failed" => {
                 with::<Subagent<'static>>(data, |subagent| {
-                    self.take_subagent(spot, subagent);
+                    self.take_subagent(head, subagent);
                     Ok(())
                 })
             }
             "permission.requested" | "permission.completed" => {
-                with::<Permission<'static>>(data, |permission| self.take_permission(spot, permission))
+                with::<Permission<'static>>(data, |permission| self.take_permission(head, permission))
             }
             "session.compaction_complete" => {
-                with::<Compaction<'static>>(data, |compaction| self.take_compaction(spot, compaction))
+                with::<Compaction<'static>>(data, |compaction| self.take_compaction(head, compaction))
             }
             "session.usage_record" => with::<UsageRecord<'static>>(data, |record| {
-                self.take_usage_record(spot, record);
+                self.take_usage_record(head, record);
                 Ok(())
             }),
             "session.usage_checkpoint" => with::<Checkpoint<'static>>(data, |checkpoint| {
                 self.ledger.note_checkpoint(checkpoint.nano.0);
                 Ok(())
             }),
-            "session.shutdown" => with::<Shutdown<'static>>(data, |shutdown| self.take_shutdown(spot, shutdown)),
+            "session.shutdown" => with::<Shutdown<'static>>(data, |shutdown| self.take_shutdown(head, shutdown)),
             "session.error"
             | "session.info"
             | "session.warning"
@@ -173,7 +173,7 @@ impl Transcript<'_, '_> {
             | "session.context_cleared"
             | "system.message"
             | "system.notification"
-            | "abort" => with::<Notice<'static>>(data, |notice| self.take_notice(spot, notice)),
+            | "abort" => with::<Notice<'static>>(data, |notice| self.take_notice(head, notice)),
             kind => {
                 self.out.unknown(&format!("event {kind}"));
                 return Ok(true);
@@ -182,8 +182,8 @@ impl Transcript<'_, '_> {
         read.map_or(Ok(false), |taken| taken.map(|()| true))
     }
 
-    fn take_start(&mut self, spot: &Spot<'_>, start: &Start<'_>) -> Result<(), Reject> {
-        self.count_unknown(spot, &start.unknown);
+    fn take_start(&mut self, head: &EventHead<'_>, start: &Start<'_>) -> Result<(), Reject> {
+        self.count_unknown(head, &start.unknown);
         if let Some(session) = start.session.get() {
             if !self.is_sure_of_session && !self.has_conversation {
                 session.clone_into(&mut self.session);
@@ -195,7 +195,7 @@ impl Transcript<'_, '_> {
         }
         self.is_sure_of_session = true;
         self.close_leg()?;
-        self.ledger.begin(spot.timestamp, start.version.get());
+        self.ledger.begin(head.timestamp, start.version.get());
         set(&mut self.facts.agent_version, start.version.get());
         set(&mut self.facts.parent_session_id, start.spawned_by.get());
         if let Some(context) = &start.context.0 {
@@ -209,9 +209,9 @@ impl Transcript<'_, '_> {
 
     fn note_context(&mut self, context: &Context<'_>) {
         let facts = &mut self.facts;
-        for (known, told) in [(&mut facts.project_path, &context.cwd), (&mut facts.git_commit, &context.commit)] {
+        for (known, recorded) in [(&mut facts.project_path, &context.cwd), (&mut facts.git_commit, &context.commit)] {
             if known.is_none() {
-                *known = told.owned();
+                *known = recorded.owned();
             }
         }
         set(&mut facts.git_branch, context.branch.get());
@@ -222,8 +222,8 @@ impl Transcript<'_, '_> {
         }
     }
 
-    fn note_model(&mut self, spot: &Spot<'_>, model: &Model<'_>) {
-        let thread = self.thread_of(spot.agent, None);
+    fn note_model(&mut self, head: &EventHead<'_>, model: &Model<'_>) {
+        let thread = self.thread_of(head.agent, None);
         if let Some(selected) = model.selected.get() {
             self.select_model(thread, selected, model.effort.get());
         }
@@ -247,12 +247,12 @@ impl Transcript<'_, '_> {
         }
     }
 
-    fn note_moment(&mut self, spot: &Spot<'_>) {
-        self.ledger.note_moment(spot.timestamp);
-        keep_earlier(&mut self.facts.first_moment, spot.timestamp);
+    fn note_moment(&mut self, head: &EventHead<'_>) {
+        self.ledger.note_moment(head.timestamp);
+        keep_earlier(&mut self.facts.first_moment, head.timestamp);
     }
 
-    fn finish(mut self, told: sidecars::Told) -> Result<(), Reject> {
+    fn finish(mut self, sidecar_facts: sidecars::SidecarFacts) -> Result<(), Reject> {
         self.close_leg()?;
         for thread in 0..self.threads.len() {
             self.close_reply(thread)?;
@@ -270,7 +270,7 @@ impl Transcript<'_, '_> {
             self.out.claim_since(super::recorded_key(&self.session), self.ledger.recorded_since);
         }
         let facts = Facts { session_id: self.session.clone(), kind: SessionKind::Session, ..self.facts };
-        self.out.end_session(told.complete(facts))
+        self.out.end_session(sidecar_facts.complete(facts))
     }
 }
 

@@ -44,9 +44,9 @@ pub(super) struct Ledger {
     /// Cost of all models together in the last shutdown.
     pub(super) previous_nano: Option<f64>,
     /// Counters of each model in the rows: records, and totals of shutdowns.
-    pub(super) told: BTreeMap<String, Counters>,
+    pub(super) counted: BTreeMap<String, Counters>,
     /// Replies that no shutdown or record covers yet, in order.
-    pub(super) untold: Vec<Untold>,
+    pub(super) uncovered: Vec<Uncovered>,
     /// Keys of missing records: of replies in processes that recorded other calls.
     pub(super) unrecorded: Vec<Finer>,
     pub(super) last_leg: Option<LastLeg>,
@@ -54,7 +54,7 @@ pub(super) struct Ledger {
 }
 
 /// A reply that no shutdown or record covers.
-pub(super) struct Untold {
+pub(super) struct Uncovered {
     pub(super) response: String,
     pub(super) model: Option<String>,
     pub(super) output: i64,
@@ -66,7 +66,7 @@ pub(super) struct Untold {
 pub(super) struct LastLeg {
     pub(super) has_records: bool,
     /// Number of replies that no record covers.
-    pub(super) untold: usize,
+    pub(super) uncovered: usize,
     pub(super) compactions: Vec<String>,
     /// Settings of its calls, if all have the same.
     pub(super) settings: Settings,
@@ -76,11 +76,11 @@ impl Ledger {
     /// Returns the replies that a shutdown counts: all of its own process, which are the last, for any model; of those
     /// before, as many as its output tokens cover. It does not include replies before a crash, nor (from 1.0.78 on)
     /// before a compaction. The cost of these by checkpoints is subtracted from the shutdown's cost of all processes.
-    pub(super) fn told_by(&mut self, totals: &mut [Total], own: usize) -> Vec<String> {
+    pub(super) fn covered_by(&mut self, totals: &mut [Total], own: usize) -> Vec<String> {
         let output = |total: &Total| total.numbers().output.unwrap_or(0);
         let mut left: BTreeMap<&str, i64> = totals.iter().map(|total| (total.model.as_str(), output(total))).collect();
-        let (mut told, mut others): (_, Vec<(String, f64)>) = (Vec::new(), Vec::new());
-        for (place, reply) in std::mem::take(&mut self.untold).into_iter().rev().enumerate() {
+        let (mut covered, mut others): (_, Vec<(String, f64)>) = (Vec::new(), Vec::new());
+        for (place, reply) in std::mem::take(&mut self.uncovered).into_iter().rev().enumerate() {
             let is_own = place < own;
             let named = reply.model.as_deref().filter(|model| left.contains_key(model));
             let only = left.first_key_value().filter(|_| left.len() == 1).map(|(model, _)| *model);
@@ -91,7 +91,7 @@ impl Ledger {
                 *left = (*left - reply.output).max(0);
             }
             if is_own || is_enough {
-                told.push(reply.response);
+                covered.push(reply.response);
             } else {
                 others.extend(model.zip(reply.cost));
             }
@@ -103,7 +103,7 @@ impl Ledger {
                 *nano = (*nano - cost * NANO_PER_DOLLAR).max(0.0);
             }
         }
-        told
+        covered
     }
 
     /// Adds the output of a process that has ended.
@@ -129,9 +129,9 @@ impl Ledger {
         self.open().began = at;
     }
 
-    pub(super) fn count_told(&mut self, call: &Call) {
+    pub(super) fn count_call(&mut self, call: &Call) {
         let model = call.model.clone().unwrap_or_default();
-        self.told.entry(model).or_default().add(&Counters::of_call(call.numbers, call.cost));
+        self.counted.entry(model).or_default().add(&Counters::of_call(call.numbers, call.cost));
     }
 
     /// Returns the counters of each model in a shutdown beyond those of the rows: calls whose record is missing.
@@ -139,9 +139,9 @@ impl Ledger {
         let all = metrics::of_shutdown(shutdown);
         let sum = |counters: &BTreeMap<String, Counters>| counters.values().map(Counters::total).sum::<i64>();
         // The same calls under another name of their model do not count as missing.
-        let is_more = sum(&all) > sum(&self.told);
+        let is_more = sum(&all) > sum(&self.counted);
         let rest = all.into_iter().filter_map(|(model, now)| {
-            let counters = self.told.get(&model).map_or(now, |told| now.beyond(told));
+            let counters = self.counted.get(&model).map_or(now, |counted| now.beyond(counted));
             Some(Total { model, counters }).filter(|rest| !rest.numbers().is_zero())
         });
         is_more.then(|| rest.collect())
@@ -212,7 +212,7 @@ impl Ledger {
         if !self.record_ids.insert(key(AGENT, Kind::Response, &call.response)) {
             return;
         }
-        self.count_told(&call);
+        self.count_call(&call);
         let leg = self.open();
         leg.has_compaction_record |= is_compaction;
         leg.recorded.push(call);

@@ -31,14 +31,14 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     out.unknown_fields("field ", &chat.unknown);
     let by_name = source.stem().strip_prefix("session_").unwrap_or_default();
     let session = chat.session.get().unwrap_or(by_name);
-    let told = Told::of(&chat);
+    let index = ChatIndex::of(&chat);
     let prints = Prints::default();
-    Reader { session, chat: &chat, told, out, prints, seq: 0, turn: None, shown: 0, last: None }.read()
+    Reader { session, chat: &chat, index, out, prints, seq: 0, turn: None, shown: 0, last: None }.read()
 }
 
 /// Facts about messages and calls from other parts of the chat.
 #[derive(Default)]
-struct Told<'c> {
+struct ChatIndex<'c> {
     /// Places in the timeline of each text, in order, with their times.
     shown: HashMap<&'c str, Vec<(usize, Option<i64>)>>,
     /// Results by call.
@@ -47,23 +47,23 @@ struct Told<'c> {
     ended: HashMap<&'c str, &'c LegacyEntry<'c>>,
 }
 
-impl<'c> Told<'c> {
+impl<'c> ChatIndex<'c> {
     fn of(chat: &'c LegacyChat<'c>) -> Self {
-        let mut told = Self::default();
+        let mut index = Self::default();
         for (place, entry) in timeline(chat).enumerate() {
             if let Some(text) = entry.text.0.as_deref() {
-                told.shown.entry(text).or_default().push((place, entry.timestamp.0));
+                index.shown.entry(text).or_default().push((place, entry.timestamp.0));
             }
             if let Some(call) = entry.call.get().filter(|_| entry.kind.is("tool_call_completed")) {
-                told.ended.entry(call).or_insert(entry);
+                index.ended.entry(call).or_insert(entry);
             }
         }
         for message in chat.messages.0.iter().filter_map(|message| message.0.as_ref()) {
             if let (Some(call), Some(content)) = (message.call.get(), message.content.get()) {
-                told.results.entry(call).or_insert(content);
+                index.results.entry(call).or_insert(content);
             }
         }
-        told
+        index
     }
 }
 
@@ -74,7 +74,7 @@ fn timeline<'c>(chat: &'c LegacyChat<'c>) -> impl Iterator<Item = &'c LegacyEntr
 struct Reader<'c, 'o, 'a> {
     session: &'c str,
     chat: &'c LegacyChat<'c>,
-    told: Told<'c>,
+    index: ChatIndex<'c>,
     out: &'o mut Sink<'a>,
     /// Names messages, which have no ids, and calls without one.
     prints: Prints,
@@ -136,7 +136,7 @@ impl<'c> Reader<'c, '_, '_> {
 
     /// Returns the time at which a text was shown. The entries are in the order of the messages.
     fn moment_of(&mut self, text: Option<&str>) -> Option<i64> {
-        let places = self.told.shown.get(text?)?;
+        let places = self.index.shown.get(text?)?;
         let (place, moment) = *places.get(places.partition_point(|(place, _)| *place < self.shown))?;
         self.shown = place + 1;
         moment
@@ -148,20 +148,20 @@ impl<'c> Reader<'c, '_, '_> {
         let id = match named {
             Some(id) => ids::qualified(self.session, id).into_owned(),
             None => {
-                let said = function.map(|function| [function.name.get(), function.arguments.json()]);
-                let said = said.into_iter().flatten().chain([Some(message)]).flatten();
-                format!("{message}#{}", self.prints.name("call", None, said))
+                let parts = function.map(|function| [function.name.get(), function.arguments.json()]);
+                let parts = parts.into_iter().flatten().chain([Some(message)]).flatten();
+                format!("{message}#{}", self.prints.name("call", None, parts))
             }
         };
         let name = function.and_then(|function| function.name.get()).unwrap_or("unknown");
         let input = function.and_then(|function| function.arguments.json()).map(object_of);
         let arguments: Arguments<'_> = serde_json::from_str(input.as_deref().unwrap_or_default()).unwrap_or_default();
         let category = tools::category(name, false, &arguments);
-        let output = named.and_then(|id| self.told.results.get(id).copied());
-        let ended = named.and_then(|id| self.told.ended.get(id).copied());
-        let said = ended.and_then(|entry| entry.result.0.as_ref()).and_then(|result| result.kind.get());
+        let output = named.and_then(|id| self.index.results.get(id).copied());
+        let ended = named.and_then(|id| self.index.ended.get(id).copied());
+        let result = ended.and_then(|entry| entry.result.0.as_ref()).and_then(|result| result.kind.get());
         let exit_code = output.filter(|_| category == Category::Shell).and_then(tools::exit_code_in);
-        let status = match said {
+        let status = match result {
             Some("rejected") => Status::Rejected,
             Some("failure" | "denied" | "timeout") => Status::Error,
             _ if output.is_none() => Status::Pending,
@@ -180,7 +180,7 @@ impl<'c> Reader<'c, '_, '_> {
             command: arguments.command.get().filter(|_| tools::runs_command(name)),
             file_path: arguments.path.get().filter(|_| category.has_file()),
             status,
-            is_denied: said.map(|said| said == "denied"),
+            is_denied: result.map(|result| result == "denied"),
             exit_code,
             output,
             started_at: at,

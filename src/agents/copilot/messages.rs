@@ -3,7 +3,7 @@
 use super::call::Call;
 use super::record::{AssistantMessage, Compaction, Notice, Permission, UserMessage};
 use super::thread::Reply;
-use super::transcript::{Asked, Spot, Transcript};
+use super::transcript::{Asked, EventHead, Transcript};
 use crate::extract::{Kind, Reject, error_type, key};
 use crate::tables::{MessageKind, MessageRow, Role};
 
@@ -11,9 +11,9 @@ use crate::tables::{MessageKind, MessageRow, Role};
 const INJECTED: [&str; 4] = ["<skill-context", "<reminder>", "<system_notification>", "<system_reminder>"];
 
 impl Transcript<'_, '_> {
-    pub(super) fn take_user(&mut self, spot: &Spot<'_>, message: &UserMessage<'_>) -> Result<(), Reject> {
-        self.count_unknown(spot, &message.unknown);
-        let thread = self.thread_of(spot.agent, message.parent_call.get());
+    pub(super) fn take_user(&mut self, head: &EventHead<'_>, message: &UserMessage<'_>) -> Result<(), Reject> {
+        self.count_unknown(head, &message.unknown);
+        let thread = self.thread_of(head.agent, message.parent_call.get());
         let text = message.content.get();
         let is_child = thread > 0;
         let is_injected = message.is_continuation.0
@@ -29,7 +29,7 @@ impl Transcript<'_, '_> {
         if !is_injected {
             self.begin_turn(thread);
         }
-        self.push(thread, spot, |row| MessageRow {
+        self.push(thread, head, |row| MessageRow {
             role: Role::User,
             kind: if is_injected { MessageKind::Meta } else { MessageKind::Prompt },
             text,
@@ -44,18 +44,22 @@ impl Transcript<'_, '_> {
         }
     }
 
-    pub(super) fn take_assistant(&mut self, spot: &Spot<'_>, message: &AssistantMessage<'_>) -> Result<(), Reject> {
-        self.count_unknown(spot, &message.unknown);
-        let thread = self.thread_of(spot.agent, message.parent_call.get());
-        let response = message.api_call.get().or(message.request.get()).or(message.message.get()).unwrap_or(spot.id);
+    pub(super) fn take_assistant(
+        &mut self,
+        head: &EventHead<'_>,
+        message: &AssistantMessage<'_>,
+    ) -> Result<(), Reject> {
+        self.count_unknown(head, &message.unknown);
+        let thread = self.thread_of(head.agent, message.parent_call.get());
+        let response = message.api_call.get().or(message.request.get()).or(message.message.get()).unwrap_or(head.id);
         let is_open = self.threads.get(thread).and_then(|thread| thread.reply.as_ref());
         if is_open.is_some_and(|reply| reply.response == response && !reply.is_full()) {
             // A fork may begin with this chunk.
             self.turn_to(thread);
-            self.out.claim(key(super::AGENT, Kind::Message, spot.id), false);
+            self.out.claim(key(super::AGENT, Kind::Message, head.id), false);
         } else {
             self.close_reply(thread)?;
-            self.open_reply(thread, spot, response, message);
+            self.open_reply(thread, head, response, message);
         }
         let Some(state) = self.threads.get_mut(thread) else { return Ok(()) };
         let Some(reply) = &mut state.reply else { return Ok(()) };
@@ -65,9 +69,9 @@ impl Transcript<'_, '_> {
         let (message_id, seq, turn, model) = (reply.id.clone(), reply.seq, reply.turn, reply.model.clone());
         let settings = state.settings.clone();
         for request in message.requests.0.iter().filter_map(|request| request.0.as_ref()) {
-            self.open_requested(thread, spot, request, &message_id, response)?;
+            self.open_requested(thread, head, request, &message_id, response)?;
         }
-        let (timestamp, line, is_named) = (spot.timestamp, spot.line, message.api_call.get().is_some());
+        let (timestamp, line, is_named) = (head.timestamp, head.line, message.api_call.get().is_some());
         let request = message.request.owned();
         let call =
             Call { seq, turn, timestamp, line, model, settings, request, is_named, ..Call::new(thread, response) };
@@ -75,22 +79,22 @@ impl Transcript<'_, '_> {
         Ok(())
     }
 
-    fn open_reply(&mut self, thread: usize, spot: &Spot<'_>, response: &str, message: &AssistantMessage<'_>) {
+    fn open_reply(&mut self, thread: usize, head: &EventHead<'_>, response: &str, message: &AssistantMessage<'_>) {
         self.has_conversation = true;
         let Some(thread) = self.threads.get_mut(thread) else { return };
         let model = message.model.owned().or_else(|| thread.model.clone());
         let seq = thread.next_seq();
         thread.reply = Some(Reply {
-            id: spot.id.to_owned(),
+            id: head.id.to_owned(),
             response: response.to_owned(),
-            parent: thread.last_message.replace(spot.id.to_owned()),
+            parent: thread.last_message.replace(head.id.to_owned()),
             seq,
             turn: thread.turn,
-            timestamp: spot.timestamp,
+            timestamp: head.timestamp,
             text: String::new(),
             thinking: String::new(),
             model,
-            line: spot.line,
+            line: head.line,
         });
     }
 
@@ -127,23 +131,23 @@ impl Transcript<'_, '_> {
     fn push<'r>(
         &mut self,
         thread: usize,
-        spot: &Spot<'r>,
+        head: &EventHead<'r>,
         describe: impl FnOnce(MessageRow<'r>) -> MessageRow<'r>,
     ) -> Result<(), Reject> {
         self.turn_to(thread);
         let is_sidechain = thread > 0;
         let Some(thread) = self.threads.get_mut(thread) else { return Ok(()) };
         let seq = thread.next_seq();
-        let parent = thread.last_message.replace(spot.id.to_owned());
+        let parent = thread.last_message.replace(head.id.to_owned());
         let described = describe(MessageRow {
             seq,
-            message_id: spot.id,
+            message_id: head.id,
             turn: thread.turn,
-            timestamp: spot.timestamp,
+            timestamp: head.timestamp,
             role: Role::System,
             kind: MessageKind::Notice,
             is_sidechain,
-            source_line: Some(spot.line),
+            source_line: Some(head.line),
             ..MessageRow::default()
         });
         let row = MessageRow {
@@ -157,10 +161,10 @@ impl Transcript<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn take_notice(&mut self, spot: &Spot<'_>, notice: &Notice<'_>) -> Result<(), Reject> {
-        let thread = self.thread_of(spot.agent, None);
+    pub(super) fn take_notice(&mut self, head: &EventHead<'_>, notice: &Notice<'_>) -> Result<(), Reject> {
+        let thread = self.thread_of(head.agent, None);
         let text = notice.content.get();
-        let (role, kind, text) = match spot.kind {
+        let (role, kind, text) = match head.kind {
             "session.error" => (Role::System, MessageKind::ApiError, text),
             "system.message" => (Role::System, MessageKind::Meta, text),
             "session.context_cleared" => (Role::User, MessageKind::Command, Some("/clear")),
@@ -177,16 +181,16 @@ impl Transcript<'_, '_> {
         self.has_conversation |= kind == MessageKind::ApiError;
         let is_error = kind == MessageKind::ApiError;
         let error_type = is_error.then(|| error_type(notice.error_type.get(), notice.status.0, text));
-        self.push(thread, spot, |row| MessageRow { role, kind, text, is_error, error_type, ..row })
+        self.push(thread, head, |row| MessageRow { role, kind, text, is_error, error_type, ..row })
     }
 
-    pub(super) fn take_permission(&mut self, spot: &Spot<'_>, permission: &Permission<'_>) -> Result<(), Reject> {
-        self.count_unknown(spot, &permission.unknown);
+    pub(super) fn take_permission(&mut self, head: &EventHead<'_>, permission: &Permission<'_>) -> Result<(), Reject> {
+        self.count_unknown(head, &permission.unknown);
         let request = permission.request.get().unwrap_or_default();
         if let Some(asked) = &permission.asked.0 {
             let call = asked.call.owned();
             if let Some(call) = &call {
-                self.calls.ask(call, spot.timestamp);
+                self.calls.ask(call, head.timestamp);
             }
             let kind = asked.kind.get().unwrap_or("permission").to_owned();
             self.asked.insert(request.to_owned(), Asked { kind, call });
@@ -196,24 +200,24 @@ impl Transcript<'_, '_> {
         let answer = result.kind.get().unwrap_or("unknown");
         let call = permission.call.owned().or(asked.as_ref().and_then(|asked| asked.call.clone()));
         if let Some(call) = call {
-            self.calls.decide(&call, answer, spot.timestamp);
+            self.calls.decide(&call, answer, head.timestamp);
         }
         let kind = asked.as_ref().map_or("permission", |asked| asked.kind.as_str());
         let feedback = result.feedback.get().map(|feedback| format!(": {feedback}")).unwrap_or_default();
         let text = format!("{kind}: {answer}{feedback}");
-        let thread = self.thread_of(spot.agent, None);
-        self.push(thread, spot, |row| MessageRow { kind: MessageKind::Permission, text: Some(&text), ..row })
+        let thread = self.thread_of(head.agent, None);
+        self.push(thread, head, |row| MessageRow { kind: MessageKind::Permission, text: Some(&text), ..row })
     }
 
-    pub(super) fn take_compaction(&mut self, spot: &Spot<'_>, compaction: &Compaction<'_>) -> Result<(), Reject> {
-        let thread = self.thread_of(spot.agent, None);
+    pub(super) fn take_compaction(&mut self, head: &EventHead<'_>, compaction: &Compaction<'_>) -> Result<(), Reject> {
+        let thread = self.thread_of(head.agent, None);
         let done = compaction.success.0;
         if let Some(tokens) = &compaction.tokens.0 {
-            let call = self.call_at(thread, spot, &format!("compaction:{}", spot.id));
+            let call = self.call_at(thread, head, &format!("compaction:{}", head.id));
             let model = self.threads.get(thread).and_then(|thread| thread.model.clone());
             self.ledger.note_compaction(call, model, compaction.request.get(), tokens);
         }
-        self.push(thread, spot, |row| MessageRow {
+        self.push(thread, head, |row| MessageRow {
             kind: if done { MessageKind::Compaction } else { MessageKind::Notice },
             text: compaction.summary.get().or(compaction.error.get()),
             is_error: !done,
@@ -223,8 +227,8 @@ impl Transcript<'_, '_> {
     }
 
     /// Returns a model call that an event reports.
-    pub(super) fn call_at(&self, thread: usize, spot: &Spot<'_>, response: &str) -> Call {
+    pub(super) fn call_at(&self, thread: usize, head: &EventHead<'_>, response: &str) -> Call {
         let (seq, turn) = self.threads.get(thread).map(|thread| (thread.seq, thread.turn)).unwrap_or_default();
-        Call { seq, turn, timestamp: spot.timestamp, line: spot.line, ..Call::new(thread, response) }
+        Call { seq, turn, timestamp: head.timestamp, line: head.line, ..Call::new(thread, response) }
     }
 }

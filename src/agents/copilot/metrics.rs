@@ -83,8 +83,8 @@ impl Counters {
 
     pub(super) fn numbers(&self) -> Numbers {
         let [input, output, read, write, reasoning] = self.tokens;
-        let is_told = input.is_some() || read.is_some() || write.is_some();
-        let cached = |tokens: Option<i64>| is_told.then(|| tokens.unwrap_or(0));
+        let is_recorded = input.is_some() || read.is_some() || write.is_some();
+        let cached = |tokens: Option<i64>| is_recorded.then(|| tokens.unwrap_or(0));
         let cache = read.unwrap_or(0).saturating_add(write.unwrap_or(0));
         Numbers {
             input: input.map(|input| input.saturating_sub(cache).max(0)),

@@ -12,7 +12,7 @@ pub(super) const NAMES: [&str; 2] = ["workspace.yaml", "vscode.metadata.json"];
 
 /// Their content.
 #[derive(Default)]
-pub(super) struct Told {
+pub(super) struct SidecarFacts {
     name: Option<String>,
     custom_title: Option<String>,
     summary: Option<String>,
@@ -22,15 +22,15 @@ pub(super) struct Told {
 }
 
 /// Reads those next to a session's events.
-pub(super) fn read(source: &Source<'_>) -> Told {
+pub(super) fn read(source: &Source<'_>) -> SidecarFacts {
     if source.path.file_name().is_none_or(|name| name != super::EVENTS) {
-        return Told::default();
+        return SidecarFacts::default();
     }
     let [workspace, editor] = NAMES.map(|name| source.sidecar(&source.path.with_file_name(name)));
     let workspace = Workspace::of(&repair(workspace.as_deref().unwrap_or_default()));
     let editor = repair(editor.as_deref().unwrap_or_default()).into_owned();
     let editor: EditorMetadata<'_> = serde_json::from_str(&editor).unwrap_or_default();
-    Told {
+    SidecarFacts {
         name: workspace.name,
         custom_title: editor.title.owned(),
         summary: workspace.summary,
@@ -40,7 +40,7 @@ pub(super) fn read(source: &Source<'_>) -> Told {
     }
 }
 
-impl Told {
+impl SidecarFacts {
     /// Adds the content to the facts from events. The events take precedence, except for the title, which they do not
     /// have.
     pub(super) fn complete(self, facts: Facts) -> Facts {

@@ -78,8 +78,8 @@ pub(super) fn outcome(category: Category, complete: &ToolComplete<'_>, decision:
         true => Status::Ok,
         false => decision.unwrap_or_else(|| failed(complete)),
     };
-    let told = || complete.error.0.as_ref().and_then(|error| error.message.get()).unwrap_or_default();
-    let is_denied = status == Status::Error && !complete.success.0 && (decision.is_some() || is_denial(told()));
+    let message = || complete.error.0.as_ref().and_then(|error| error.message.get()).unwrap_or_default();
+    let is_denied = status == Status::Error && !complete.success.0 && (decision.is_some() || is_denial(message()));
     Outcome { status, is_denied, exit_code, is_late }
 }
 

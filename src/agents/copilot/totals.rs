@@ -42,9 +42,9 @@ impl Ledger {
     /// Returns true if counts that have not fallen continue those of the previous shutdown, judged by the output of
     /// replies.
     fn counts_go_on(&self, model: &str, now: &Counters, earlier: &Counters) -> bool {
-        if let Some(said) = self.output_since_shutdown.get(model) {
-            let alone = now.output().abs_diff(*said);
-            let together = now.output().abs_diff(earlier.output().saturating_add(*said));
+        if let Some(reported) = self.output_since_shutdown.get(model) {
+            let alone = now.output().abs_diff(*reported);
+            let together = now.output().abs_diff(earlier.output().saturating_add(*reported));
             if alone != together {
                 return alone > together;
             }

@@ -36,7 +36,7 @@ pub(super) struct Transcript<'o, 'a> {
 }
 
 /// The position of an event.
-pub(super) struct Spot<'e> {
+pub(super) struct EventHead<'e> {
     pub(super) id: &'e str,
     pub(super) line: i64,
     pub(super) timestamp: Option<i64>,
@@ -70,9 +70,9 @@ impl<'o, 'a> Transcript<'o, 'a> {
         }
     }
 
-    pub(super) fn count_unknown(&mut self, spot: &Spot<'_>, fields: &[String]) {
+    pub(super) fn count_unknown(&mut self, head: &EventHead<'_>, fields: &[String]) {
         for field in fields {
-            self.out.unknown(&format!("{} field {field}", spot.kind));
+            self.out.unknown(&format!("{} field {field}", head.kind));
         }
     }
 }

@@ -4,10 +4,10 @@
 //! reading.
 
 use super::call::{Call, Settings};
-use super::ledger::{Finer, LastLeg, Leg, Untold, cost_of};
+use super::ledger::{Finer, LastLeg, Leg, Uncovered, cost_of};
 use super::metrics::{Numbers, Total};
 use super::record::{Shutdown, UsageRecord};
-use super::transcript::{Spot, Transcript};
+use super::transcript::{EventHead, Transcript};
 use super::{AGENT, dollars, stored_key};
 use crate::extract::{KeySet, Kind, Reject, key};
 use crate::tables::UsageGrain;
@@ -21,7 +21,7 @@ fn settings_of(calls: &[Call]) -> Settings {
 
 /// Returns the key of the fact that a record or a shutdown covers the usage that a reply or a compaction records
 /// itself.
-fn told_key(response: &str) -> u64 {
+fn covered_key(response: &str) -> u64 {
     key(AGENT, Kind::Presence, &format!("told:{response}"))
 }
 
@@ -40,13 +40,13 @@ const COUNTS_COMPACTIONS: [u32; 3] = [1, 0, 73];
 const COMPACTION_RESETS: [u32; 3] = [1, 0, 78];
 
 impl Transcript<'_, '_> {
-    pub(super) fn take_usage_record(&mut self, spot: &Spot<'_>, record: &UsageRecord<'_>) {
-        self.count_unknown(spot, &record.unknown);
+    pub(super) fn take_usage_record(&mut self, head: &EventHead<'_>, record: &UsageRecord<'_>) {
+        self.count_unknown(head, &record.unknown);
         let Some(usage) = &record.usage.0 else { return };
-        let thread = self.thread_of(spot.agent.or(usage.agent.get()), usage.parent_call.get());
+        let thread = self.thread_of(head.agent.or(usage.agent.get()), usage.parent_call.get());
         let numbers = Numbers::of(usage.input, usage.cache_read, usage.cache_write, usage.output, usage.reasoning);
         let accounting = usage.accounting.0.as_ref();
-        let made_up = || accounting.and_then(|accounting| accounting.id.get()).unwrap_or(spot.id);
+        let made_up = || accounting.and_then(|accounting| accounting.id.get()).unwrap_or(head.id);
         let response = usage.api_call.get().map_or_else(|| format!("usage:{}", made_up()), str::to_owned);
         let source = accounting.and_then(|accounting| accounting.session.get());
         let model = usage.model.owned();
@@ -55,16 +55,16 @@ impl Transcript<'_, '_> {
             numbers,
             request: usage.request.owned(),
             has_long_cache: usage.cache_seconds.0.is_some_and(|seconds| seconds > SHORT_CACHE),
-            cost: cost_of(&usage.billed, spot.timestamp),
+            cost: cost_of(&usage.billed, head.timestamp),
             duration_ms: usage.duration.0.filter(|ms| *ms >= 0),
             settings: self.threads.get(thread).map(|thread| thread.settings.clone()).unwrap_or_default(),
             finish: usage.finish.owned(),
             weak: thread == 0 && source.is_some_and(|source| source != self.session),
             is_named: usage.api_call.get().is_some(),
-            ..self.call_at(thread, spot, &response)
+            ..self.call_at(thread, head, &response)
         };
-        let said = [usage.initiator.get(), usage.interaction.get()];
-        let is_compaction = said.into_iter().flatten().any(|said| said.contains("compaction"));
+        let labels = [usage.initiator.get(), usage.interaction.get()];
+        let is_compaction = labels.into_iter().flatten().any(|labels| labels.contains("compaction"));
         self.ledger.note_record(call, is_compaction);
     }
 
@@ -90,41 +90,41 @@ impl Transcript<'_, '_> {
         }
         let stored = self.stored(last);
         let settings = settings_of(&replies);
-        let untold_before = self.ledger.untold.len();
+        let uncovered_before = self.ledger.uncovered.len();
         for call in &replies {
             let Some(output) = call.numbers.output else { continue };
             if joined.contains(&key(AGENT, Kind::Response, &call.response)) {
                 continue;
             }
-            self.push_call(call, [(told_key(&call.response), None)].into_iter().chain(stored))?;
+            self.push_call(call, [(covered_key(&call.response), None)].into_iter().chain(stored))?;
             if has_records {
                 self.ledger.unrecorded.push((record_key(&call.response), None));
             }
             // The record of a named call has the same name; if it is missing, it is lost or has not come yet.
             if has_records && !(are_records_named && call.is_named) {
-                self.claim_told(&call.response);
+                self.claim_covered(&call.response);
             } else {
                 let (response, model) = (call.response.clone(), call.model.clone());
-                self.ledger.untold.push(Untold { response, model, output, cost: call.cost });
+                self.ledger.uncovered.push(Uncovered { response, model, output, cost: call.cost });
             }
         }
         for call in &compactions {
-            self.push_call(call, [(told_key(&call.response), None)].into_iter().chain(stored))?;
+            self.push_call(call, [(covered_key(&call.response), None)].into_iter().chain(stored))?;
             if has_compaction_record {
-                self.claim_told(&call.response);
+                self.claim_covered(&call.response);
             } else if has_records {
-                self.ledger.count_told(call);
+                self.ledger.count_call(call);
             }
         }
         let compactions = compactions.into_iter().map(|call| call.response).collect();
-        let untold = self.ledger.untold.len() - untold_before;
-        self.ledger.last_leg = Some(LastLeg { has_records, untold, compactions, settings });
+        let uncovered = self.ledger.uncovered.len() - uncovered_before;
+        self.ledger.last_leg = Some(LastLeg { has_records, uncovered, compactions, settings });
         Ok(())
     }
 
-    fn claim_told(&mut self, response: &str) {
+    fn claim_covered(&mut self, response: &str) {
         self.turn_to(0);
-        self.out.claim(told_key(response), false);
+        self.out.claim(covered_key(response), false);
     }
 
     /// Returns the key of the database, which supersedes usage that ended at a time. `None` once the calls are recorded
@@ -148,41 +148,41 @@ impl Transcript<'_, '_> {
         Ok(true)
     }
 
-    pub(super) fn take_shutdown(&mut self, spot: &Spot<'_>, shutdown: &Shutdown<'_>) -> Result<(), Reject> {
+    pub(super) fn take_shutdown(&mut self, head: &EventHead<'_>, shutdown: &Shutdown<'_>) -> Result<(), Reject> {
         self.ledger.open();
         self.close_leg()?;
         let last = self.ledger.last_leg.take().unwrap_or_default();
-        let timestamp = spot.timestamp.or(self.ledger.last);
+        let timestamp = head.timestamp.or(self.ledger.last);
         let rest = self.ledger.rest(shutdown).filter(|_| last.has_records);
         let mut totals = self.ledger.totals(shutdown);
         self.ledger.output_since_shutdown.values_mut().for_each(|output| *output = 0);
         self.ledger.billed = shutdown.nano.0.map_or(self.ledger.billed, |nano| nano.max(self.ledger.billed));
         if last.has_records {
             let mut rest = rest.unwrap_or_default();
-            for response in self.ledger.told_by(&mut rest, 0) {
-                self.claim_told(&response);
+            for response in self.ledger.covered_by(&mut rest, 0) {
+                self.claim_covered(&response);
             }
             // The lake may still have a record that the transcript dropped.
             let records = std::mem::take(&mut self.ledger.unrecorded);
-            return self.push_totals(spot, timestamp, rest, false, &records, last.settings);
+            return self.push_totals(head, timestamp, rest, false, &records, last.settings);
         }
         let may_count_compactions = !totals.is_empty() && self.ledger.version >= Some(COUNTS_COMPACTIONS);
         let settings = last.settings;
         let is_partial = !last.compactions.is_empty() && self.ledger.version >= Some(COMPACTION_RESETS);
-        let own = if totals.is_empty() || is_partial { 0 } else { last.untold };
-        let mut told = self.ledger.told_by(&mut totals, own);
+        let own = if totals.is_empty() || is_partial { 0 } else { last.uncovered };
+        let mut covered = self.ledger.covered_by(&mut totals, own);
         if may_count_compactions {
-            told.extend(last.compactions);
+            covered.extend(last.compactions);
         }
-        for response in told {
-            self.claim_told(&response);
+        for response in covered {
+            self.claim_covered(&response);
         }
-        self.push_totals(spot, timestamp, totals, is_partial, &[], settings)
+        self.push_totals(head, timestamp, totals, is_partial, &[], settings)
     }
 
     fn push_totals(
         &mut self,
-        spot: &Spot<'_>,
+        head: &EventHead<'_>,
         timestamp: Option<i64>,
         totals: Vec<Total>,
         is_partial: bool,
@@ -192,8 +192,8 @@ impl Transcript<'_, '_> {
         // With several models, it is not known which one the settings were for.
         let settings = if totals.len() == 1 { settings } else { Settings::default() };
         for total in totals {
-            self.ledger.told.entry(total.model.clone()).or_default().add(&total.counters);
-            let response = format!("shutdown:{}:{}", spot.id, total.model);
+            self.ledger.counted.entry(total.model.clone()).or_default().add(&total.counters);
+            let response = format!("shutdown:{}:{}", head.id, total.model);
             let call = Call {
                 numbers: total.numbers(),
                 model: Some(total.model),
@@ -202,7 +202,7 @@ impl Transcript<'_, '_> {
                 is_partial,
                 grain: UsageGrain::Session,
                 settings: settings.clone(),
-                ..self.call_at(0, spot, &response)
+                ..self.call_at(0, head, &response)
             };
             self.push_call(&call, self.stored(timestamp).into_iter().chain(finer.iter().copied()))?;
         }

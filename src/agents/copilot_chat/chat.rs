@@ -263,10 +263,10 @@ impl Reader<'_, '_> {
         if !is_abort && error.is_none() {
             return Ok(());
         }
-        let said = |key: &str| error.is_some_and(|error| error.is_true_at(key));
+        let is_set = |key: &str| error.is_some_and(|error| error.is_true_at(key));
         let error_type = match () {
-            () if said("/isQuotaExceeded") => Some(ErrorType::UsageLimit),
-            () if said("/isRateLimited") => Some(ErrorType::RateLimit),
+            () if is_set("/isQuotaExceeded") => Some(ErrorType::UsageLimit),
+            () if is_set("/isRateLimited") => Some(ErrorType::RateLimit),
             () => None,
         };
         let kind = if is_abort { MessageKind::Abort } else { MessageKind::ApiError };

@@ -110,14 +110,14 @@ impl<'v> Request<'v> {
         for part in self.parts() {
             match part.text_at("/kind") {
                 None | Some("markdownContent") => {
-                    let said = part.as_str().or_else(|| part.text_at("/value"));
-                    if let Some(said) = said.or_else(|| part.text_at("/content/value")) {
-                        append(&mut text, said.into(), "");
+                    let own = part.as_str().or_else(|| part.text_at("/value"));
+                    if let Some(added) = own.or_else(|| part.text_at("/content/value")) {
+                        append(&mut text, added.into(), "");
                     }
                 }
                 Some("thinking") => {
-                    if let Some(said) = thinking_of(part, "/value") {
-                        append(&mut thinking, said, "\n");
+                    if let Some(added) = thinking_of(part, "/value") {
+                        append(&mut thinking, added, "\n");
                     }
                 }
                 Some(_) => {}

@@ -149,8 +149,8 @@ fn text_of(result: &Value) -> Option<String> {
     let mut text = String::new();
     let mut rest: Vec<&Value> = result.items_at("/content").iter().rev().collect();
     while let Some(value) = rest.pop() {
-        let said = value.text_at("/value").or_else(|| value.text_at("/text"));
-        text.push_str(said.unwrap_or_default());
+        let added = value.text_at("/value").or_else(|| value.text_at("/text"));
+        text.push_str(added.unwrap_or_default());
         let below = value.at("/value/node").into_iter().chain(value.at("/node")).chain(value.items_at("/children"));
         rest.extend(below.collect::<Vec<_>>().into_iter().rev());
     }

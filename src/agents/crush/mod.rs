@@ -6,7 +6,7 @@ mod tools;
 
 use std::path::{Path, PathBuf};
 
-use super::folders::{entries, with_folders_above};
+use super::folders::{each_project, with_folders_above};
 use super::{About, Agent, Found, Grain, Places, Records, RestsOn};
 use crate::extract::{Reject, Sink};
 use crate::source::{Section, Source, read_text};
@@ -33,10 +33,6 @@ const DATABASE: &str = "database";
 const NAME: &str = "crush.db";
 /// Folder in a project that holds the database, unless the settings name another.
 const FOLDER: &str = ".crush";
-/// Levels of folders below a given one to search for projects.
-const PROJECT_DEPTH: usize = 3;
-/// Folders that hold no projects.
-const PASSED_OVER: [&str; 4] = ["node_modules", "target", "Library", "AppData"];
 
 impl Agent for Crush {
     fn about(&self) -> &'static About {
@@ -46,7 +42,7 @@ impl Agent for Crush {
     fn discover(&self, places: &Places, found: &mut Found) {
         let mut databases = registered(places);
         for root in &places.project_roots {
-            look_for(root, PROJECT_DEPTH, &mut databases);
+            each_project(root, &mut |project| databases.push(database_of(project)));
         }
         add(databases, found);
     }
@@ -98,20 +94,6 @@ fn registered(places: &Places) -> Vec<PathBuf> {
         }
     }
     databases
-}
-
-fn look_for(folder: &Path, depth: usize, databases: &mut Vec<PathBuf>) {
-    databases.push(database_of(folder));
-    if depth == 0 {
-        return;
-    }
-    // Folders that cannot be listed are ignored.
-    for entry in entries(folder, &mut Found::default()) {
-        let is_project = entry.name().is_some_and(|name| !name.starts_with('.') && !PASSED_OVER.contains(&name));
-        if entry.is_folder && is_project {
-            look_for(&entry.path, depth - 1, databases);
-        }
-    }
 }
 
 /// Adds the databases that exist, each once.

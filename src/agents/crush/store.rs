@@ -169,32 +169,35 @@ impl<'v, 'o, 's> Session<'v, 'o, 's> {
                 List::default().0
             }
         };
-        let said =
-            Said { role: text(row, 1).unwrap_or_default(), is_summary: number(row, 6) == Some(1), parts: &parts };
+        let message = StoredMessage {
+            role: text(row, 1).unwrap_or_default(),
+            is_summary: number(row, 6) == Some(1),
+            parts: &parts,
+        };
         let (model, provider) = (text(row, 3), text(row, 4));
         let at = Position::new(&id, moment(row, 5));
-        if let Some(model) = model.as_ref().filter(|_| said.role == "assistant" && self.models.len() < MOST_MODELS) {
+        if let Some(model) = model.as_ref().filter(|_| message.role == "assistant" && self.models.len() < MOST_MODELS) {
             *self.models.entry((provider, model.clone())).or_default() += 1;
         }
         let duration = moment(row, 7).zip(at.moment).map(|(end, start)| (end - start) / 1000).filter(|ms| *ms >= 0);
-        self.take_message(&said, model.as_deref(), duration, &at)?;
-        self.take_calls(&said, &at)?;
-        self.take_end(&said, &at)
+        self.take_message(&message, model.as_deref(), duration, &at)?;
+        self.take_calls(&message, &at)?;
+        self.take_end(&message, &at)
     }
 
     fn take_message(
         &mut self,
-        said: &Said<'_>,
+        message: &StoredMessage<'_>,
         model: Option<&str>,
         duration: Option<i64>,
         at: &Position<'_>,
     ) -> Result<(), Reject> {
-        let texts = join(said.of("text").filter_map(|data| data.text.get()).map(Into::into));
-        let thinking = join(said.of("reasoning").filter_map(|data| data.thinking.get()).map(Into::into));
-        let command = said.of("shell_command").find_map(|data| data.command.get());
-        let attachments = said.of("binary").count() + said.of("image_url").count();
-        let (role, kind) = match said.role.as_str() {
-            _ if said.is_summary => (Role::System, MessageKind::Compaction),
+        let texts = join(message.of("text").filter_map(|data| data.text.get()).map(Into::into));
+        let thinking = join(message.of("reasoning").filter_map(|data| data.thinking.get()).map(Into::into));
+        let command = message.of("shell_command").find_map(|data| data.command.get());
+        let attachments = message.of("binary").count() + message.of("image_url").count();
+        let (role, kind) = match message.role.as_str() {
+            _ if message.is_summary => (Role::System, MessageKind::Compaction),
             "assistant" => (Role::Assistant, MessageKind::Reply),
             "tool" => (Role::Tool, MessageKind::ToolResult),
             "user" if command.is_some() => (Role::User, MessageKind::Command),
@@ -209,8 +212,8 @@ impl<'v, 'o, 's> Session<'v, 'o, 's> {
             thinking: thinking.as_deref(),
             model: model.filter(|_| matches!(kind, MessageKind::Reply | MessageKind::Compaction)),
             duration_ms: duration.filter(|_| kind == MessageKind::Compaction),
-            stop_reason: said.of("finish").find_map(|data| data.reason.get()),
-            is_error: said.of("tool_result").any(|data| data.is_error.0),
+            stop_reason: message.of("finish").find_map(|data| data.reason.get()),
+            is_error: message.of("tool_result").any(|data| data.is_error.0),
             attachments: i64::try_from(attachments).unwrap_or(0),
             ..blank(role, kind)
         };
@@ -223,8 +226,8 @@ impl<'v, 'o, 's> Session<'v, 'o, 's> {
         Ok(())
     }
 
-    fn take_calls(&mut self, said: &Said<'_>, at: &Position<'_>) -> Result<(), Reject> {
-        for data in said.of("tool_call") {
+    fn take_calls(&mut self, message: &StoredMessage<'_>, at: &Position<'_>) -> Result<(), Reject> {
+        for data in message.of("tool_call") {
             let name = data.id.get().unwrap_or_default();
             let child = format!("{}$${name}", at.id);
             let call = Call {
@@ -237,7 +240,7 @@ impl<'v, 'o, 's> Session<'v, 'o, 's> {
                 self.thread.open_named_call(at, Some(name), call, self.out)?;
             }
         }
-        for data in said.of("tool_result") {
+        for data in message.of("tool_result") {
             let name = data.call.get().unwrap_or_default();
             let id = qualified(at.id, name).into_owned();
             let make = |_: &mut Thread| Call { id, ..tools::call(data.name.get().unwrap_or("unknown"), None) };
@@ -245,7 +248,7 @@ impl<'v, 'o, 's> Session<'v, 'o, 's> {
             let end = tools::outcome(&call, data, at.moment);
             self.thread.close_call(&call, &end, self.out)?;
         }
-        for (place, data) in said.of("shell_command").enumerate() {
+        for (place, data) in message.of("shell_command").enumerate() {
             self.take_command(data, place, at)?;
         }
         Ok(())
@@ -270,8 +273,8 @@ impl<'v, 'o, 's> Session<'v, 'o, 's> {
     }
 
     /// Adds the end of a reply, if it was stopped or failed.
-    fn take_end(&mut self, said: &Said<'_>, at: &Position<'_>) -> Result<(), Reject> {
-        let Some(finish) = said.of("finish").next() else { return Ok(()) };
+    fn take_end(&mut self, message: &StoredMessage<'_>, at: &Position<'_>) -> Result<(), Reject> {
+        let Some(finish) = message.of("finish").next() else { return Ok(()) };
         let id = format!("{}:end", at.id);
         let at = Position { id: &id, ..*at };
         let texts = [finish.message.get(), finish.details.get()];
@@ -320,13 +323,13 @@ impl<'v, 'o, 's> Session<'v, 'o, 's> {
 }
 
 /// A message as stored.
-struct Said<'m> {
+struct StoredMessage<'m> {
     role: String,
     is_summary: bool,
     parts: &'m [Object<Part<'m>>],
 }
 
-impl<'m> Said<'m> {
+impl<'m> StoredMessage<'m> {
     fn of(&self, kind: &'static str) -> impl Iterator<Item = &'m Data<'m>> + use<'m> {
         let parts = self.parts.iter().filter_map(|part| part.0.as_ref());
         parts.filter(move |part| part.kind.is(kind)).filter_map(|part| part.data.0.as_ref())

@@ -25,9 +25,9 @@ impl Bubble<'_> {
     /// Returns the shown text: the text, else that of a delegate, else the content of the input box.
     pub(super) fn shown(&self) -> Option<Cow<'_, str>> {
         let plain = [&self.text, &self.raw_text].into_iter().find_map(Text::get).map(Cow::Borrowed);
-        let said = || self.delegate.json().and_then(|_| thought(self.delegate));
+        let delegated = || self.delegate.json().and_then(|_| thought(self.delegate));
         plain
-            .or_else(said)
+            .or_else(delegated)
             .or_else(|| plain_of_rich(self.rich_text).map(Cow::Owned))
             .filter(|text| !text.trim().is_empty())
     }
@@ -71,8 +71,8 @@ impl Bubble<'_> {
     pub(super) fn print(&self, prints: &mut Prints) -> String {
         let (shown, thought) = (self.shown(), self.thought());
         let tool = self.tool.0.as_ref().and_then(|tool| tool.id.get());
-        let said = [shown.as_deref(), thought.as_deref(), tool].into_iter().flatten();
-        prints.name_growing(self.kind.get().unwrap_or_default(), self.moment(), said)
+        let texts = [shown.as_deref(), thought.as_deref(), tool].into_iter().flatten();
+        prints.name_growing(self.kind.get().unwrap_or_default(), self.moment(), texts)
     }
 
     /// Returns the model that it names.

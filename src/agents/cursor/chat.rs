@@ -116,8 +116,8 @@ impl<'o, 's> Chat<'o, 's> {
             Some(call) if call.len() >= UNIQUE_FROM && self.ids.insert(call.to_owned()) => call.to_owned(),
             Some(call) => format!("{id}#{call}"),
             None => {
-                let said = [id, name].into_iter().chain(input.as_deref());
-                format!("{id}#{}", self.rows.thread.prints.name("call", None, said))
+                let texts = [id, name].into_iter().chain(input.as_deref());
+                format!("{id}#{}", self.rows.thread.prints.name("call", None, texts))
             }
         };
         let made =

@@ -115,7 +115,7 @@ fn order<'c>(
 ) -> (Vec<Place>, Inline<'c>) {
     let mut inline = Inline::new();
     let mut stated = Vec::new();
-    let mut tells_time = false;
+    let mut has_moments = false;
     let mut last = None;
     let by_id: Entries<'c> = composer.by_id.json().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
     let in_list = composer.conversation.0.iter().filter_map(|raw| raw.json().map(|json| (None, json)));
@@ -134,7 +134,7 @@ fn order<'c>(
             conversation.sink().problem(number, "a bubble that is no JSON object");
             continue;
         };
-        tells_time |= has_moment;
+        has_moments |= has_moment;
         if is_shown {
             last = Some(stated.len());
         }
@@ -142,7 +142,7 @@ fn order<'c>(
             stated.push(Place { id, ..Place::default() });
         }
     }
-    if let Some(place) = last.filter(|_| !tells_time && stated.len() > 1).and_then(|last| stated.get_mut(last)) {
+    if let Some(place) = last.filter(|_| !has_moments && stated.len() > 1).and_then(|last| stated.get_mut(last)) {
         place.moment = updated;
     }
     let headers = composer.headers.0.iter().filter_map(|header| header.0.as_ref());
@@ -224,10 +224,10 @@ fn finish(
     if let Some(root) = &root {
         conversation.sink().note(NoteField::Root, session_key(AGENT, id), 0, root);
     }
-    let told_root = listing.root.clone();
-    let facts = Facts { root_session_id: told_root, ..Listing { is_subagent, ..listing }.facts(None) };
-    let nothing_said = conversation.end(facts.clone(), summary_of(composer.summary), workspace, composer.costs)?;
-    if let Some(out) = nothing_said {
+    let root = listing.root.clone();
+    let facts = Facts { root_session_id: root, ..Listing { is_subagent, ..listing }.facts(None) };
+    let unused = conversation.end(facts.clone(), summary_of(composer.summary), workspace, composer.costs)?;
+    if let Some(out) = unused {
         let transcript = transcript_key(id);
         for (field, text) in [(NoteField::Title, &facts.title), (NoteField::ProjectPath, &facts.project_path)] {
             if let Some(text) = text {

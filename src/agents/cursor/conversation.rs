@@ -114,17 +114,17 @@ impl<'o, 's> Conversation<'o, 's> {
                 ..blank(role, kind)
             };
             self.say(&Position::new(&place.id, timestamp), row, place.is_left)?;
-            self.tell_twin(bubble, is_users, Kind::Message, &place.id);
+            self.yield_to_earlier(bubble, is_users, Kind::Message, &place.id);
         }
         if let Some(tool) = tool
             && let Some(call_id) = self.call(tool, place, timestamp, response.as_deref())?
         {
-            self.tell_twin(bubble, is_users, Kind::ToolCall, &call_id);
+            self.yield_to_earlier(bubble, is_users, Kind::ToolCall, &call_id);
         }
         if let Some(summary) = summary {
             let id = if has_message { format!("{}#summary", place.id) } else { place.id.clone() };
             self.summarize(&id, &summary, timestamp, place.is_left)?;
-            self.tell_twin(bubble, is_users, Kind::Message, &id);
+            self.yield_to_earlier(bubble, is_users, Kind::Message, &id);
         }
         if place.is_left && kind != MessageKind::Prompt {
             self.rows.thread.turn = in_line;
@@ -174,7 +174,7 @@ impl<'o, 's> Conversation<'o, 's> {
         }
     }
 
-    /// Returns the turn that a time lies in.
+    /// Returns the turn of a time.
     fn turn_at(&self, moment: Option<i64>) -> Option<i64> {
         let moment = moment?;
         self.turns.iter().filter(|(begun, _)| *begun <= moment).max().map(|(_, turn)| *turn)
@@ -211,7 +211,7 @@ impl<'o, 's> Conversation<'o, 's> {
     }
 
     /// Lets the bubble of the conversation that began first supersede its copies.
-    fn tell_twin(&mut self, bubble: &Bubble<'_>, is_users: bool, kind: Kind, id: &str) {
+    fn yield_to_earlier(&mut self, bubble: &Bubble<'_>, is_users: bool, kind: Kind, id: &str) {
         let (Some(began), Some(twin)) = (self.known.began, bubble.twin_key(is_users)) else { return };
         self.rows.out.claim_since(twin, Some(began));
         yield_to_twin(self.rows.out, kind, id, twin, began);

@@ -79,7 +79,7 @@ fn read_tab(state: &State<'_>, tab: &Tab<'_>, out: &mut Sink<'_>) -> Result<(), 
 fn read_composers(state: &State<'_>, json: &str, out: &mut Sink<'_>) -> Result<(), Reject> {
     let is_sound = each_composer(json, |composer, _| {
         if let Some(id) = composer.id.get() {
-            tell(state, id, Listing::of(composer).title.as_deref(), out);
+            note(state, id, Listing::of(composer).title.as_deref(), out);
         }
         let has_conversation =
             !composer.conversation.0.is_empty() || composer.by_id.json().is_some_and(|json| json != "{}");
@@ -95,14 +95,14 @@ fn read_composers(state: &State<'_>, json: &str, out: &mut Sink<'_>) -> Result<(
     let _ = value::read::<Composers<'static>, _>(json, |composers| {
         composers.selected.0.iter().chain([&composers.shown]).filter_map(|id| id.get()).for_each(|id| {
             out.line();
-            tell(state, id, None, out);
+            note(state, id, None, out);
         });
     });
     Ok(())
 }
 
 /// Notes the workspace's folder and a composer's title for its conversation and its transcript.
-fn tell(state: &State<'_>, id: &str, title: Option<&str>, out: &mut Sink<'_>) {
+fn note(state: &State<'_>, id: &str, title: Option<&str>, out: &mut Sink<'_>) {
     for key in [session_key(AGENT, id), transcript_key(id)] {
         if let Some(folder) = &state.folder {
             out.note(NoteField::ProjectPath, key, 0, folder);
@@ -118,7 +118,7 @@ fn read_panes(state: &State<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let (ids, read) = panes(state);
     for id in ids {
         out.line();
-        tell(state, &id, None, out);
+        note(state, &id, None, out);
     }
     read
 }

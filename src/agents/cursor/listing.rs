@@ -173,13 +173,13 @@ fn of_table(database: &Database, listings: &mut BTreeMap<String, Listing>) -> Re
             ..Listing::default()
         };
         let json = value::text_of(row.get_ref(1)?);
-        let said = json.and_then(|json| {
+        let stored = json.and_then(|json| {
             let hash = xxh3_64(json.as_bytes());
             let listing = value::read::<Composer<'static>, _>(&json, Listing::of).ok()?;
             Some(Listing { hash, ..listing })
         });
         let known = listings.remove(&id).unwrap_or_default();
-        listings.insert(id, said.unwrap_or_default().or(columns).or(known));
+        listings.insert(id, stored.unwrap_or_default().or(columns).or(known));
         Ok(())
     })
 }

@@ -11,7 +11,7 @@ use crate::agents::mcp;
 use crate::source::records::Raw;
 use crate::tables::{Category, Status};
 
-/// Numbers of `tool` that stand for tools of MCP servers.
+/// Numbers of `tool` that mean tools of MCP servers.
 const MCP_TOOLS: [i64; 3] = [0, 19, 49];
 
 /// Returns the `category` of a tool of the editor or of the command-line program.

@@ -59,9 +59,9 @@ impl<'s> RecordReader<'s> for Transcript<'_, 's> {
         let unknown = record.unknown.iter().chain(record.message.0.iter().flat_map(|message| &message.unknown));
         unknown.for_each(|field| self.rows.out.unknown(&format!("transcript field {field}")));
         let content = record.message.0.as_ref().and_then(|message| message.content.json());
-        let said = [content, record.status.get(), record.error.json()].into_iter().flatten();
+        let texts = [content, record.status.get(), record.error.json()].into_iter().flatten();
         let role = record.role.get().or(record.kind.get()).unwrap_or_default();
-        let id = self.rows.thread.print(role, None, said);
+        let id = self.rows.thread.print(role, None, texts);
         let at = Position::on_line(&id, None, line);
         match record.kind.get() {
             None => self.take_message(record, &at),

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::calls::{Name, command_result};
-use super::content::said;
+use super::content::flag;
 use super::model::model_name;
 use super::record::{CaptureLine, CaptureUsage};
 use super::reminder::without_reminders;
@@ -179,7 +179,7 @@ impl Session {
     fn take_result(&mut self, line: &CaptureLine<'_>, at: &Position<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
         let made_up = self.id_of_line(at);
         let of = Name { namespace: None, id: line.call.get().or(line.id.get()), made_up: &made_up };
-        let result = ToolResult { is_error: said(&line.is_error), ..command_result(&line.value) };
+        let result = ToolResult { is_error: flag(&line.is_error), ..command_result(&line.value) };
         of.close(&mut self.thread, at, result, out)
     }
 

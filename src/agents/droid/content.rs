@@ -20,7 +20,7 @@ record! {
         name: Text<'a> = "name",
         input: Raw<'a> = "input",
         call: Text<'a> = "tool_use_id",
-        content: Told<'a> = "content",
+        content: ToolOutput<'a> = "content",
         is_error: Raw<'a> = "is_error",
     }
 }
@@ -43,12 +43,12 @@ impl<'a> Content<'a> {
 /// The output of a tool: a text, a list of blocks, or an object. Blocks that are no text become a mark, and an object is
 /// kept as JSON. A text is decoded in place, because it is usually most of its line.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Told<'a>(pub(crate) Option<Cow<'a, str>>);
+pub(crate) struct ToolOutput<'a>(pub(crate) Option<Cow<'a, str>>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Told<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for ToolOutput<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct ToldVisitor;
-        impl<'de> Visitor<'de> for ToldVisitor {
+        struct ToolOutputVisitor;
+        impl<'de> Visitor<'de> for ToolOutputVisitor {
             type Value = Option<Cow<'de, str>>;
             lenient!(@expecting "what a tool gave");
             fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
@@ -86,7 +86,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Told<'a> {
             }
             lenient!(@null None);
         }
-        deserializer.deserialize_any(ToldVisitor).map(Self)
+        deserializer.deserialize_any(ToolOutputVisitor).map(Self)
     }
 }
 
@@ -94,12 +94,12 @@ fn joined(blocks: Vec<Block<'_>>) -> Option<Cow<'_, str>> {
     join(blocks.into_iter().map(|block| text_or_mark(block.text.0, &block.kind)))
 }
 
-/// As [`Told`], of a value that stands for itself.
+/// As [`ToolOutput`], of a single value.
 pub(super) fn plain_text<'a>(value: &Raw<'a>) -> Option<Cow<'a, str>> {
     let json = value.json()?;
     match serde_json::from_str(json) {
-        Ok(Told(text)) => text,
-        Err(_) => serde_json::from_str::<Told<'_>>(&without_lone_surrogates(json))
+        Ok(ToolOutput(text)) => text,
+        Err(_) => serde_json::from_str::<ToolOutput<'_>>(&without_lone_surrogates(json))
             .ok()?
             .0
             .map(|text| Cow::Owned(text.into_owned())),
@@ -107,7 +107,7 @@ pub(super) fn plain_text<'a>(value: &Raw<'a>) -> Option<Cow<'a, str>> {
 }
 
 /// Returns true, false, or `None` if the field is absent.
-pub(super) fn said(flag: &Raw<'_>) -> Option<bool> {
+pub(super) fn flag(flag: &Raw<'_>) -> Option<bool> {
     match flag.json()? {
         "true" | "\"true\"" => Some(true),
         "false" | "\"false\"" => Some(false),
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn what_a_tool_gave_is_a_text() {
-        let told = |json: &str| serde_json::from_str::<Told<'_>>(json).unwrap().0.map(Cow::into_owned);
+        let output = |json: &str| serde_json::from_str::<ToolOutput<'_>>(json).unwrap().0.map(Cow::into_owned);
         for (json, text) in [
             (r#""a\nb""#, Some("a\nb")),
             (r#"[{"type":"text","text":"a"},{"type":"image"},7,{"text":"b"}]"#, Some("a\n[image]\nb")),
@@ -136,7 +136,7 @@ mod tests {
             ("null", None),
             ("[]", None),
         ] {
-            assert_eq!(told(json).as_deref(), text, "{json}");
+            assert_eq!(output(json).as_deref(), text, "{json}");
         }
     }
 }

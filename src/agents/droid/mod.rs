@@ -96,7 +96,7 @@ impl Agent for Droid {
     }
 }
 
-/// `<session>.jsonl`, in a folder of its project or, until 2025, beside those folders.
+/// `<session>.jsonl`, in a folder of its project or, until 2025, next to those folders.
 fn session_kind(path: &Path) -> Option<&'static str> {
     let folder = path.parent().and_then(Path::file_name);
     let kind = if folder.is_some_and(|folder| folder == SIDE_QUESTIONS) { SIDE_QUESTION } else { SESSION };
@@ -107,7 +107,7 @@ fn is_lines(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "jsonl")
 }
 
-/// Returns true if a file that lies anywhere is a session rather than a captured stream.
+/// Returns true if a file anywhere is a session rather than a captured stream.
 fn holds_session(path: &Path) -> bool {
     let head = head(path, HEAD).unwrap_or_default();
     ["\"session_start\"", "\"message\":{"].iter().any(|mark| memchr::memmem::find(&head, mark.as_bytes()).is_some())

@@ -46,7 +46,7 @@ pub(super) struct Total {
 }
 
 impl Companion {
-    /// Reads the settings beside a session; nothing when there are none. False when they cannot be read.
+    /// Reads the settings next to a session; nothing if there are none. False if they cannot be read.
     pub(super) fn beside(source: &Source<'_>) -> (Self, bool) {
         let Some(bytes) = source.sidecar(&settings_of(source.path)) else { return (Self::default(), true) };
         let text = repair(&bytes);
@@ -56,7 +56,7 @@ impl Companion {
         }
     }
 
-    /// The total of another session, which lies in the same folder, beside the folders as until 2025, or in the folder of
+    /// The total of another session, which is in the same folder, next to the folders as until 2025, or in the folder of
     /// another project.
     pub(super) fn total_of(source: &Source<'_>, session: &str) -> Option<Total> {
         let name = Some(format!("{session}.settings.json")).filter(|_| !session.contains(['/', '\\']))?;
@@ -127,7 +127,7 @@ impl Total {
         counts(self).into_iter().zip(counts(other)).all(|(own, other)| own.unwrap_or(0) >= other.unwrap_or(0))
     }
 
-    /// The row of a total, without what it does not tell.
+    /// The row of a total, with only what it records.
     pub(super) fn row<'r>(&self, response_id: &'r str) -> UsageRow<'r> {
         UsageRow {
             response_id,

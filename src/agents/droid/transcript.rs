@@ -1,4 +1,4 @@
-//! One session file: records into messages and tool calls; the total of its tokens lies in the settings beside it.
+//! One session file: records into messages and tool calls; the total of its tokens is in the settings next to it.
 
 mod marks;
 mod messages;
@@ -160,9 +160,9 @@ impl Transcript<'_, '_> {
                     let texts = [block.text.get(), block.thinking.get(), block.id.get(), block.call.get()];
                     texts.into_iter().chain([block.name.get(), block.input.json(), block.content.0.as_deref()])
                 });
-                let said = blocks.chain([line.summary.get(), line.result.json()]).flatten();
+                let texts = blocks.chain([line.summary.get(), line.result.json()]).flatten();
                 let role = line.message.0.as_ref().and_then(|message| message.role.get()).or(line.kind.get());
-                self.thread.print(role.unwrap_or_default(), line.timestamp.0, said)
+                self.thread.print(role.unwrap_or_default(), line.timestamp.0, texts)
             }
         };
         self.thread.is_new(Kind::Message, &id).then_some(id)

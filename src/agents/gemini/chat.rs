@@ -41,7 +41,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         }
     };
     let FirstLook { mut survey, header, .. } = first;
-    // A document whose tear lies before the session's name may be of any session.
+    // A document whose tear is before the session's name may be of any session.
     let named = header.session.clone().or_else(|| is_whole.then(|| source.stem().to_owned()));
     let Some(session) = named.filter(|_| survey.has_conversation()) else {
         out.discard_session();
@@ -57,7 +57,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     };
     second.read(source, held)?;
     second.rows.finish()?;
-    header.tell(&session_id, origin, source, out)
+    header.report(&session_id, origin, source, out)
 }
 
 /// The part of a chat that is held after the first reading.
@@ -91,8 +91,8 @@ impl Header {
         self.is_subagent |= record.chat_kind.is("subagent");
     }
 
-    /// Completes the session. Its summary is told as a note: of the files of one session only some have it.
-    fn tell(self, session_id: &str, origin: Origin, source: &Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
+    /// Completes the session. Its summary becomes a note: of the files of one session only some have it.
+    fn report(self, session_id: &str, origin: Origin, source: &Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
         let key = session_key(AGENT, session_id);
         if let Some(summary) = &self.summary {
             out.note(NoteField::Title, key, self.updated.unwrap_or(0), summary);
@@ -319,12 +319,12 @@ impl<'s> RecordReader<'s> for SecondLook<'_, '_, 's> {
 fn id_of<'r>(record: &'r Record<'_>) -> std::borrow::Cow<'r, str> {
     record.id.get().map_or_else(
         || {
-            let said = record
+            let texts = record
                 .content
                 .json()
                 .into_iter()
                 .chain(record.calls.0.iter().filter_map(|call| call.0.as_ref()?.id.get()));
-            Prints::default().name(record.kind.get().unwrap_or_default(), record.timestamp.0, said).into()
+            Prints::default().name(record.kind.get().unwrap_or_default(), record.timestamp.0, texts).into()
         },
         Into::into,
     )

@@ -71,7 +71,7 @@ pub(super) fn each_part<'a>(raw: Raw<'a>, take: &mut impl FnMut(Piece<'a>)) {
     }
 }
 
-/// The text that a JSON string stands for; none for an empty one, and for anything else. Half a surrogate pair becomes
+/// The decoded text of a JSON string; none for an empty one, and for anything else. Half a surrogate pair becomes
 /// U+FFFD.
 pub(super) fn text_of(raw: Raw<'_>) -> Option<Cow<'_, str>> {
     string_of(raw.json()?).filter(|text| !text.is_empty())

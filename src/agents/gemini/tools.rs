@@ -28,7 +28,7 @@ pub(super) fn category(call: &Call<'_>) -> Category {
     }
 }
 
-/// The server of an MCP tool: `mcp_server_tool`, `mcp__server__tool`, or told by the name that the person sees.
+/// The server of an MCP tool: `mcp_server_tool`, `mcp__server__tool`, or from the name that the person sees.
 pub(super) fn mcp_server<'c>(call: &'c Call<'_>) -> Option<&'c str> {
     let shown = call.display_name.get().and_then(|shown| shown.strip_suffix(" MCP Server)"));
     if let Some((_, server)) = shown.and_then(|shown| shown.rsplit_once(" (")) {
@@ -53,7 +53,7 @@ pub(super) fn subagent_type<'a>(call: &'a Call<'a>, arguments: &Arguments<'a>) -
     text_of(arguments.agent).or_else(|| call.name.get().map(Cow::Borrowed))
 }
 
-/// The result as the model saw it: what the tool returned, else the error, else texts beside it, else what was shown.
+/// The result as the model saw it: what the tool returned, else the error, else other texts, else what was shown.
 /// Several calls may share one result, which names each.
 pub(super) fn output_of<'a>(call: &Call<'a>) -> Option<Cow<'a, str>> {
     let (mut own, mut first, mut beside) = (None, None, None);
@@ -76,8 +76,8 @@ pub(super) fn output_of<'a>(call: &Call<'a>) -> Option<Cow<'a, str>> {
 fn response_text(raw: Raw<'_>) -> Option<Cow<'_, str>> {
     let json = raw.json()?;
     let response: Response<'_> = serde_json::from_str(json).unwrap_or_default();
-    let said = text_of(response.output).or_else(|| text_of(response.error));
-    said.or_else(|| text_of(raw)).or(match json {
+    let text = text_of(response.output).or_else(|| text_of(response.error));
+    text.or_else(|| text_of(raw)).or(match json {
         "{}" => None,
         _ if response.output.json().is_some_and(|output| output == "\"\"") => Some(Cow::Borrowed("")),
         _ => Some(Cow::Borrowed(json)),
@@ -127,15 +127,15 @@ pub(super) fn outcome(status: Option<&str>, category: Category, output: Option<&
         && status == Status::Ok
         && output.is_some()
         && !text.contains("moved to background");
-    let is_denied = status == Status::Error && !exit.is_told && DENIED.iter().any(|reason| text.contains(reason));
-    Outcome { status, is_denied, exit_code: exit.code.or((ran_well && !exit.is_told).then_some(0)) }
+    let is_denied = status == Status::Error && !exit.is_recorded && DENIED.iter().any(|reason| text.contains(reason));
+    Outcome { status, is_denied, exit_code: exit.code.or((ran_well && !exit.is_recorded).then_some(0)) }
 }
 
 /// The end of a command. Versions of 2025 always record it, later ones only if it failed.
 #[derive(Default)]
 struct Exit {
     code: Option<i64>,
-    is_told: bool,
+    is_recorded: bool,
     was_killed: bool,
 }
 
@@ -146,7 +146,7 @@ impl Exit {
         let signal = last("Signal: ").map(str::trim).unwrap_or_default();
         Self {
             code: code.and_then(|code| code.trim().parse().ok()),
-            is_told: code.is_some(),
+            is_recorded: code.is_some(),
             was_killed: !matches!(signal, "" | "0" | "(none)"),
         }
     }

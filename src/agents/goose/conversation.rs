@@ -14,7 +14,7 @@ use crate::source::records::Object;
 use crate::tables::{Category, MessageKind, MessageRow, Role, Status, UsageRow};
 
 /// A message as stored.
-pub(super) struct Said<'m> {
+pub(super) struct StoredMessage<'m> {
     pub(super) id: &'m str,
     pub(super) role: &'m str,
     /// Microseconds since 1970.
@@ -70,27 +70,27 @@ impl<'o, 's> Conversation<'o, 's> {
     /// Adds a message, and the billed response that a reply is of.
     pub(super) fn take(
         &mut self,
-        said: &Said<'_>,
+        stored: &StoredMessage<'_>,
         billing: Option<&mut Entry>,
         provider: Option<&str>,
     ) -> Result<(), Reject> {
-        let is_copy = said.moment.zip(self.created).is_some_and(|(moment, created)| moment < created);
+        let is_copy = stored.moment.zip(self.created).is_some_and(|(moment, created)| moment < created);
         self.has_copies |= is_copy;
-        let at = Position { id: said.id, moment: said.moment, line: said.line, is_copy };
-        let was_put_aside = std::mem::replace(&mut self.was_put_aside, !said.visibility.is_for_agent());
-        if self.thread.has(Kind::Message, said.id) {
+        let at = Position { id: stored.id, moment: stored.moment, line: stored.line, is_copy };
+        let was_put_aside = std::mem::replace(&mut self.was_put_aside, !stored.visibility.is_for_agent());
+        if self.thread.has(Kind::Message, stored.id) {
             return Ok(());
         }
-        let content = Content::of(said.blocks);
-        let (role, kind) = kind_of(said, &content, was_put_aside);
+        let content = Content::of(stored.blocks);
+        let (role, kind) = kind_of(stored, &content, was_put_aside);
         if kind == MessageKind::Prompt {
             self.thread.begin_turn();
-            self.turns.extend(said.moment.zip(self.thread.turn));
+            self.turns.extend(stored.moment.zip(self.thread.turn));
         }
         let mut billing = billing.filter(|entry| kind == MessageKind::Reply && !entry.counts.is_zero());
         if let Some(entry) = &mut billing {
             entry.is_billed = true;
-            let row = UsageRow { message_id: Some(said.id), turn: self.thread.turn, ..entry.row(provider) };
+            let row = UsageRow { message_id: Some(stored.id), turn: self.thread.turn, ..entry.row(provider) };
             self.bill(&at, row, self.thread.seq)?;
         }
         let billing = billing.as_deref();
@@ -104,9 +104,9 @@ impl<'o, 's> Conversation<'o, 's> {
             ..blank(role, kind)
         };
         self.thread.message(&at, row, self.out)?;
-        self.give_way(Kind::Message, said.id);
+        self.mark_superseded(Kind::Message, stored.id);
         self.last_message = self.thread.last_seq();
-        for block in said.blocks.iter().filter_map(|block| block.0.as_ref()) {
+        for block in stored.blocks.iter().filter_map(|block| block.0.as_ref()) {
             match block.kind.get() {
                 Some("toolRequest" | "frontendToolRequest") => self.open(block, &at, billing)?,
                 Some("toolResponse") => self.close(block, &at)?,
@@ -129,7 +129,7 @@ impl<'o, 's> Conversation<'o, 's> {
         if !self.thread.is_new(Kind::ToolCall, &call.id) {
             return Ok(());
         }
-        self.give_way(Kind::ToolCall, &call.id);
+        self.mark_superseded(Kind::ToolCall, &call.id);
         if !requested.status.is("error") {
             return self.thread.open_named_call(at, Some(id), call, self.out);
         }
@@ -148,7 +148,7 @@ impl<'o, 's> Conversation<'o, 's> {
         if call.category == Category::Task {
             call.child = self.child_of(&call, at.moment);
         }
-        self.give_way(Kind::ToolCall, &call.id);
+        self.mark_superseded(Kind::ToolCall, &call.id);
         self.thread.close_call(&call, &tools::outcome(&answer, at.moment), self.out)
     }
 
@@ -162,11 +162,11 @@ impl<'o, 's> Conversation<'o, 's> {
 
     /// Adds a billed response, or a total.
     pub(super) fn bill(&mut self, at: &Position<'_>, row: UsageRow<'_>, seq: i64) -> Result<(), Reject> {
-        self.give_way(Kind::Response, row.response_id);
+        self.mark_superseded(Kind::Response, row.response_id);
         self.thread.bill(at, row, seq, self.out)
     }
 
-    fn give_way(&mut self, kind: Kind, id: &str) {
+    fn mark_superseded(&mut self, kind: Kind, id: &str) {
         if let Some(fact) = self.yields_to {
             self.out.yields_to(kind, id, fact, None);
         }
@@ -179,10 +179,10 @@ impl<'o, 's> Conversation<'o, 's> {
 }
 
 /// Returns the role and the kind of a message.
-fn kind_of(said: &Said<'_>, content: &Content, was_put_aside: bool) -> (Role, MessageKind) {
-    let is_hidden = !said.visibility.is_for_user();
-    match said.role {
-        _ if is_hidden && was_put_aside && said.visibility.is_for_agent() && content.text.is_some() => {
+fn kind_of(stored: &StoredMessage<'_>, content: &Content, was_put_aside: bool) -> (Role, MessageKind) {
+    let is_hidden = !stored.visibility.is_for_user();
+    match stored.role {
+        _ if is_hidden && was_put_aside && stored.visibility.is_for_agent() && content.text.is_some() => {
             (Role::System, MessageKind::Compaction)
         }
         _ if content.has_results => (Role::Tool, MessageKind::ToolResult),

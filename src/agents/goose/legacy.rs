@@ -1,6 +1,6 @@
 //! `<session>.jsonl`: sessions until 2025-09. Goose copied them into its database and left the files.
 
-use super::conversation::{Conversation, Said};
+use super::conversation::{Conversation, StoredMessage};
 use super::ledger::Counts;
 use super::record::{Line, Visibility};
 use super::stored_key;
@@ -43,10 +43,10 @@ impl<'s> RecordReader<'s> for Lines<'_, 's> {
         };
         let id = line.id.owned().unwrap_or_else(|| {
             let blocks = line.content.0.iter().filter_map(|block| block.0.as_ref());
-            let said = blocks.flat_map(|block| [block.text.get(), block.id.get()]).flatten();
-            self.conversation.thread.print(role, line.created.0, said)
+            let texts = blocks.flat_map(|block| [block.text.get(), block.id.get()]).flatten();
+            self.conversation.thread.print(role, line.created.0, texts)
         });
-        let said = Said {
+        let stored = StoredMessage {
             id: &id,
             role,
             moment: line.created.0,
@@ -54,7 +54,7 @@ impl<'s> RecordReader<'s> for Lines<'_, 's> {
             visibility: Visibility::default(),
             line: i64::try_from(number).ok(),
         };
-        self.conversation.take(&said, None, None)
+        self.conversation.take(&stored, None, None)
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use rusqlite::Row;
 
-use super::conversation::{Conversation, Said};
+use super::conversation::{Conversation, StoredMessage};
 use super::ledger::{self, Counts, Entry};
 use super::record::{Block, Config, Visibility};
 use super::stored_key;
@@ -131,7 +131,7 @@ impl<'d> Store<'d> {
         })
     }
 
-    /// Reads one session. What is damaged costs what lies on it.
+    /// Reads one session. A damaged page loses only the rows stored on it.
     fn session(&mut self, session: &str, out: &mut Sink<'_>) -> Result<(), Reject> {
         let known = match self.known(session) {
             Ok(known) => known,
@@ -170,10 +170,10 @@ impl<'d> Store<'d> {
                 let visibility: Visibility<'_> = serde_json::from_str(&metadata).unwrap_or_default();
                 let role = text(row, 2).unwrap_or_default();
                 let moment = number_moment(row, 4);
-                let said = Said { id: &id, role: &role, moment, blocks: &blocks, visibility, line: None };
+                let stored = StoredMessage { id: &id, role: &role, moment, blocks: &blocks, visibility, line: None };
                 let entry = of_messages.get(&id).and_then(|place| entries.get_mut(*place));
                 first_message.get_or_insert_with(|| id.clone());
-                conversation.take(&said, entry, known.provider.as_deref())
+                conversation.take(&stored, entry, known.provider.as_deref())
             })?;
             report(read, conversation.out);
         }

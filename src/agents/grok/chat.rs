@@ -40,8 +40,8 @@ impl<'s> RecordReader<'s> for Chat<'_, 's> {
         let kind = item.kind.get().unwrap_or_default();
         let text = text_of(item);
         let calls = item.calls.0.iter().filter_map(|used| used.0.as_ref()?.id.get());
-        let said = text.as_deref().into_iter().chain(calls).chain(item.call.get());
-        let id = self.thread.print(kind, None, said);
+        let texts = text.as_deref().into_iter().chain(calls).chain(item.call.get());
+        let id = self.thread.print(kind, None, texts);
         let at = Position::on_line(&id, None, line);
         let shown = text.as_deref().map(query);
         match kind {
@@ -87,7 +87,7 @@ impl Chat<'_, '_> {
     fn push(&mut self, at: &Position<'_>, row: MessageRow<'_>) -> Result<(), Reject> {
         self.thread.message(at, row, self.out)?;
         self.last_message = self.thread.last_seq();
-        self.give_way(Kind::Message, at.id);
+        self.mark_superseded(Kind::Message, at.id);
         Ok(())
     }
 
@@ -99,7 +99,7 @@ impl Chat<'_, '_> {
             if !self.thread.is_new(Kind::ToolCall, &id) {
                 continue;
             }
-            self.give_way(Kind::ToolCall, &id);
+            self.mark_superseded(Kind::ToolCall, &id);
             let call = tools::call(name_of(used), None, arguments_of(used).as_deref());
             let call = Call { id, message_id: Some(at.id.to_owned()), ..call };
             self.thread.open_named_call(at, Some(name), call, self.out)?;
@@ -107,7 +107,7 @@ impl Chat<'_, '_> {
         Ok(())
     }
 
-    fn give_way(&mut self, kind: Kind, id: &str) {
+    fn mark_superseded(&mut self, kind: Kind, id: &str) {
         let log = log_key(self.out.agent(), self.thread.id());
         self.out.yields_to(kind, id, log, None);
     }

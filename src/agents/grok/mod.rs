@@ -95,12 +95,12 @@ impl Agent for Grok {
     }
 }
 
-/// The session of a file: the folder that it lies in.
+/// The session of a file: the folder that it is in.
 fn session_of(path: &Path) -> &str {
     path.parent().and_then(|folder| folder.file_name()?.to_str()).unwrap_or_default()
 }
 
-/// The bytes of the index that lies next to a log.
+/// The bytes of the index next to a log.
 fn index_of(source: &Source<'_>, log: &Path) -> Vec<u8> {
     source.sidecar(&log.with_file_name(SUMMARY)).unwrap_or_default()
 }

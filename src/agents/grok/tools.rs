@@ -5,7 +5,7 @@ use crate::agents::kit::calls::Call;
 use crate::agents::mcp;
 use crate::tables::{Category, Status};
 
-/// A call by its name, or by the kind that the client was told.
+/// A call by its name, or by the kind that the client got.
 pub(super) fn call(name: Option<&str>, kind: Option<&str>, arguments: Option<&str>) -> Call {
     let named = name.unwrap_or_default();
     let server = mcp::server(named).filter(|server| !server.is_empty());

@@ -192,13 +192,13 @@ impl Turn {
     }
 }
 
-/// The counts of each model; all of them are the session's model's where they are not told apart.
+/// The counts of each model; all of them are the session's model's if the log has no counts by model.
 fn by_model(usage: &Usage<'_>, model: Option<&str>) -> BTreeMap<String, Counts> {
     let is_trusted = !usage.has_partial_cost.0 && !usage.is_incomplete.0;
-    let told: BTreeMap<String, Usage<'_>> =
+    let by_model: BTreeMap<String, Usage<'_>> =
         usage.models.json().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
-    if told.is_empty() {
+    if by_model.is_empty() {
         return BTreeMap::from([(model.unwrap_or_default().to_owned(), Counts::of(usage, is_trusted))]);
     }
-    told.into_iter().take(MOST_MODELS).map(|(model, usage)| (model, Counts::of(&usage, is_trusted))).collect()
+    by_model.into_iter().take(MOST_MODELS).map(|(model, usage)| (model, Counts::of(&usage, is_trusted))).collect()
 }

@@ -47,7 +47,7 @@ pub(super) fn extract(source: &mut Source<'_>, summary: &Summary<'_>, out: &mut 
         effort: summary.effort.owned(),
         turn_effort: None,
         thread: Thread::new(facts),
-        said: Said::default(),
+        pending: PendingMessage::default(),
         turns: Turns::default(),
         places: Vec::new(),
         index: 0,
@@ -58,7 +58,7 @@ pub(super) fn extract(source: &mut Source<'_>, summary: &Summary<'_>, out: &mut 
 
 /// Pieces of a message that belong together.
 #[derive(Default)]
-struct Said {
+struct PendingMessage {
     is_users: bool,
     prompt: Option<String>,
     text: String,
@@ -83,7 +83,7 @@ struct Log<'o, 's> {
     effort: Option<String>,
     turn_effort: Option<String>,
     thread: Thread,
-    said: Said,
+    pending: PendingMessage,
     turns: Turns,
     /// The messages that still count, each with the number of its prompt.
     places: Vec<(i64, usize)>,
@@ -146,48 +146,48 @@ impl Log<'_, '_> {
     /// Takes a piece of a message.
     fn hear(&mut self, is_users: bool, update: &Update<'_>, meta: &Meta<'_>, at: &Position<'_>) -> Result<(), Reject> {
         let prompt = meta.prompt.get();
-        let is_full = self.said.text.len() + self.said.thinking.len() > MOST_IN_REPLY;
-        let is_other = prompt.is_some_and(|prompt| self.said.prompt.as_deref() != Some(prompt));
-        if self.said.is_users != is_users || is_other || is_full {
+        let is_full = self.pending.text.len() + self.pending.thinking.len() > MOST_IN_REPLY;
+        let is_other = prompt.is_some_and(|prompt| self.pending.prompt.as_deref() != Some(prompt));
+        if self.pending.is_users != is_users || is_other || is_full {
             self.flush()?;
-            self.said.is_users = is_users;
+            self.pending.is_users = is_users;
         }
-        if let Some(prompt) = prompt.filter(|prompt| self.said.prompt.as_deref() != Some(*prompt)) {
-            self.said.prompt = Some(prompt.to_owned());
-            self.said.replies = 0;
+        if let Some(prompt) = prompt.filter(|prompt| self.pending.prompt.as_deref() != Some(*prompt)) {
+            self.pending.prompt = Some(prompt.to_owned());
+            self.pending.replies = 0;
         }
         if is_users {
-            self.index = meta.index.0.unwrap_or(if self.said.has_pieces { self.index } else { self.index + 1 });
+            self.index = meta.index.0.unwrap_or(if self.pending.has_pieces { self.index } else { self.index + 1 });
         }
         let content: Content<'_> = parse(update.content);
         let is_thought = update.kind.is("agent_thought_chunk");
-        let said = &mut self.said;
-        if !said.has_pieces {
-            (said.moment, said.line) =
+        let pending = &mut self.pending;
+        if !pending.has_pieces {
+            (pending.moment, pending.line) =
                 (at.moment, at.line.and_then(|line| u64::try_from(line).ok()).unwrap_or_default());
         }
-        said.has_pieces = true;
+        pending.has_pieces = true;
         match content.text.get() {
-            Some(text) => (if is_thought { &mut said.thinking } else { &mut said.text }).push_str(text),
-            None => said.attachments += i64::from(content.kind.get().is_some_and(|kind| kind != "text")),
+            Some(text) => (if is_thought { &mut pending.thinking } else { &mut pending.text }).push_str(text),
+            None => pending.attachments += i64::from(content.kind.get().is_some_and(|kind| kind != "text")),
         }
         Ok(())
     }
 
     /// Adds the message whose pieces were heard.
     fn flush(&mut self) -> Result<(), Reject> {
-        if !std::mem::take(&mut self.said.has_pieces) {
+        if !std::mem::take(&mut self.pending.has_pieces) {
             return Ok(());
         }
-        let (text, thinking) = (std::mem::take(&mut self.said.text), std::mem::take(&mut self.said.thinking));
-        let (is_users, attachments) = (self.said.is_users, std::mem::take(&mut self.said.attachments));
-        let (moment, line) = (self.said.moment, self.said.line);
+        let (text, thinking) = (std::mem::take(&mut self.pending.text), std::mem::take(&mut self.pending.thinking));
+        let (is_users, attachments) = (self.pending.is_users, std::mem::take(&mut self.pending.attachments));
+        let (moment, line) = (self.pending.moment, self.pending.line);
         let role = if is_users { "user" } else { "assistant" };
-        let id = match &self.said.prompt {
+        let id = match &self.pending.prompt {
             Some(prompt) if is_users && !self.thread.has(Kind::Message, prompt) => prompt.clone(),
             Some(prompt) => {
-                self.said.replies += 1;
-                format!("{prompt}:{}", self.said.replies)
+                self.pending.replies += 1;
+                format!("{prompt}:{}", self.pending.replies)
             }
             None => self.thread.print(role, moment, [text.as_str(), thinking.as_str()]),
         };
@@ -227,7 +227,7 @@ impl Log<'_, '_> {
     fn open(&mut self, update: &Update<'_>, at: &Position<'_>) -> Result<(), Reject> {
         self.flush()?;
         let Some(name) = update.call.get() else { return Ok(()) };
-        let id = qualified(self.said.prompt.as_deref().unwrap_or(self.thread.id()), name).into_owned();
+        let id = qualified(self.pending.prompt.as_deref().unwrap_or(self.thread.id()), name).into_owned();
         let Known { name: tool, arguments, output } = self.items.remove(name);
         if tool.is_some() || output.is_some() {
             self.out.from_companion(Kind::ToolCall, &id);

@@ -30,7 +30,7 @@ record! {
 
 /// A message.
 #[derive(Default)]
-pub(super) struct Said<'r> {
+pub(super) struct StoredMessage<'r> {
     /// Its number in the database.
     pub(super) row: Option<i64>,
     pub(super) role: &'r str,
@@ -51,7 +51,7 @@ pub(super) struct Said<'r> {
     pub(super) line: Option<i64>,
 }
 
-impl Said<'_> {
+impl StoredMessage<'_> {
     /// A hash of what is said, which copies have too.
     pub(super) fn hash(&self) -> u64 {
         let mut hasher = Xxh3::new();
@@ -106,11 +106,11 @@ impl<'o, 's> Conversation<'o, 's> {
         }
     }
 
-    pub(super) fn take(&mut self, said: &Said<'_>) -> Result<(), Reject> {
-        let hash = said.hash();
+    pub(super) fn take(&mut self, message: &StoredMessage<'_>) -> Result<(), Reject> {
+        let hash = message.hash();
         if !self.copied.is_empty() {
             if self.copied.contains(&hash) {
-                if said.role == "user" {
+                if message.role == "user" {
                     self.thread.begin_turn();
                 }
                 return Ok(());
@@ -118,20 +118,20 @@ impl<'o, 's> Conversation<'o, 's> {
             // After the first message of its own, nothing is a copy.
             self.copied.clear();
         }
-        let was_archived = std::mem::replace(&mut self.was_archived, said.is_archived);
-        self.may_be_copy |= was_archived && !said.is_archived || said.begins(&SUMMARIES);
+        let was_archived = std::mem::replace(&mut self.was_archived, message.is_archived);
+        self.may_be_copy |= was_archived && !message.is_archived || message.begins(&SUMMARIES);
         if self.may_be_copy && self.archived.contains(&hash) {
             return Ok(());
         }
-        self.may_be_copy &= said.role != "user" || said.begins(&SUMMARIES);
-        if said.is_archived {
+        self.may_be_copy &= message.role != "user" || message.begins(&SUMMARIES);
+        if message.is_archived {
             self.archived.insert(hash);
         }
-        self.last = self.last.max(said.moment);
-        match said.role {
-            "user" => self.take_prompt(said),
-            "assistant" => self.take_reply(said),
-            "tool" => self.take_result(said),
+        self.last = self.last.max(message.moment);
+        match message.role {
+            "user" => self.take_prompt(message),
+            "assistant" => self.take_reply(message),
+            "tool" => self.take_result(message),
             "session_meta" | "system" => Ok(()),
             role => {
                 self.out.unknown(&format!("role {role}"));
@@ -140,39 +140,41 @@ impl<'o, 's> Conversation<'o, 's> {
         }
     }
 
-    fn id_of(&mut self, said: &Said<'_>) -> String {
-        match said.row {
+    fn id_of(&mut self, message: &StoredMessage<'_>) -> String {
+        match message.row {
             Some(row) => format!("{}#{row}", self.thread.id()),
-            None => self.thread.print(said.role, said.moment, [said.text, said.calls].into_iter().flatten()),
+            None => {
+                self.thread.print(message.role, message.moment, [message.text, message.calls].into_iter().flatten())
+            }
         }
     }
 
-    fn take_prompt(&mut self, said: &Said<'_>) -> Result<(), Reject> {
+    fn take_prompt(&mut self, message: &StoredMessage<'_>) -> Result<(), Reject> {
         let kind = match () {
-            () if said.begins(&SUMMARIES) => MessageKind::Compaction,
-            () if said.begins(&SKILLS) => MessageKind::Command,
+            () if message.begins(&SUMMARIES) => MessageKind::Compaction,
+            () if message.begins(&SKILLS) => MessageKind::Command,
             () => MessageKind::Prompt,
         };
         if kind != MessageKind::Compaction {
             self.thread.begin_turn();
         }
-        let id = self.id_of(said);
-        self.push(&id, said, MessageRow { text: said.text, ..blank(Role::User, kind) })
+        let id = self.id_of(message);
+        self.push(&id, message, MessageRow { text: message.text, ..blank(Role::User, kind) })
     }
 
-    fn take_reply(&mut self, said: &Said<'_>) -> Result<(), Reject> {
-        let id = self.id_of(said);
+    fn take_reply(&mut self, message: &StoredMessage<'_>) -> Result<(), Reject> {
+        let id = self.id_of(message);
         let model = self.model.clone();
         let row = MessageRow {
-            text: said.text,
-            thinking: said.reasoning,
+            text: message.text,
+            thinking: message.reasoning,
             model: model.as_deref(),
-            stop_reason: said.stop,
+            stop_reason: message.stop,
             ..blank(Role::Assistant, MessageKind::Reply)
         };
-        self.push(&id, said, row)?;
+        self.push(&id, message, row)?;
         let made: List<Object<Made<'_>>> =
-            said.calls.and_then(|calls| serde_json::from_str(calls).ok()).unwrap_or_default();
+            message.calls.and_then(|calls| serde_json::from_str(calls).ok()).unwrap_or_default();
         for (place, made) in made.0.iter().filter_map(|made| made.0.as_ref()).enumerate() {
             let function = made.function.0.as_ref();
             let name = function.and_then(|function| function.name.get()).unwrap_or("unknown");
@@ -192,25 +194,25 @@ impl<'o, 's> Conversation<'o, 's> {
                 status: Status::Interrupted,
                 ..call(name, arguments.as_deref())
             };
-            let at = Position { line: said.line, ..Position::new(&id, said.moment) };
+            let at = Position { line: message.line, ..Position::new(&id, message.moment) };
             self.thread.open_named_call(&at, made.id.get(), call, self.out)?;
         }
         Ok(())
     }
 
-    fn take_result(&mut self, said: &Said<'_>) -> Result<(), Reject> {
-        let id = self.id_of(said);
-        let tool = said.tool.unwrap_or("unknown");
-        let at = Position { line: said.line, ..Position::new(&id, said.moment) };
+    fn take_result(&mut self, message: &StoredMessage<'_>) -> Result<(), Reject> {
+        let id = self.id_of(message);
+        let tool = message.tool.unwrap_or("unknown");
+        let at = Position { line: message.line, ..Position::new(&id, message.moment) };
         let own = format!("{id}:call");
         let make = |_: &mut Thread| Call { id: own, ..call(tool, None) };
-        let end = outcome(said.text, said.moment);
+        let end = outcome(message.text, message.moment);
         let is_error = end.status == Status::Error;
-        if let Some(call) = self.thread.take_call(&at, said.call_id.unwrap_or(&id), make) {
-            let child = if call.category == Category::Task { self.child_of(&call, said.moment) } else { None };
+        if let Some(call) = self.thread.take_call(&at, message.call_id.unwrap_or(&id), make) {
+            let child = if call.category == Category::Task { self.child_of(&call, message.moment) } else { None };
             self.thread.close_call(&Call { child, ..call }, &end, self.out)?;
         }
-        self.push(&id, said, MessageRow { is_error, ..blank(Role::Tool, MessageKind::ToolResult) })
+        self.push(&id, message, MessageRow { is_error, ..blank(Role::Tool, MessageKind::ToolResult) })
     }
 
     /// The subagent that a call started: the first one of those that began during the call.
@@ -221,13 +223,13 @@ impl<'o, 's> Conversation<'o, 's> {
         self.children.remove(place).map(|(_, child)| child)
     }
 
-    fn push(&mut self, id: &str, said: &Said<'_>, row: MessageRow<'_>) -> Result<(), Reject> {
+    fn push(&mut self, id: &str, message: &StoredMessage<'_>, row: MessageRow<'_>) -> Result<(), Reject> {
         if !self.thread.is_new(Kind::Message, id) {
             return Ok(());
         }
-        let at = Position { line: said.line, ..Position::new(id, said.moment) };
+        let at = Position { line: message.line, ..Position::new(id, message.moment) };
         let place = self.thread.push(&at, row, self.out)?;
-        if said.is_undone {
+        if message.is_undone {
             self.abandoned.push(place);
         }
         self.yield_row(Kind::Message, id);

@@ -8,7 +8,7 @@ use rusqlite::types::ValueRef;
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::conversation::{Conversation, Said};
+use super::conversation::{Conversation, StoredMessage};
 use super::usage::{Spent, Sum, by_name};
 use super::{profile, session_id};
 use crate::agents::kit::store::each_row;
@@ -185,7 +185,7 @@ fn spent(row: &Row<'_>, first: usize) -> Spent {
 }
 
 /// Returns which of the three columns from `first` on have a value; earlier schemas lack them.
-fn tells(row: &Row<'_>, first: usize) -> [bool; 3] {
+fn records(row: &Row<'_>, first: usize) -> [bool; 3] {
     [0, 1, 2].map(|at| row.get_ref(first + at).is_ok_and(|value| value != ValueRef::Null))
 }
 
@@ -209,7 +209,7 @@ fn read_sessions(database: &Database, sessions: &mut BTreeMap<String, Known>) ->
                 cost_status: text(row, 13).unwrap_or_default(),
                 cost_source: text(row, 14).unwrap_or_default(),
                 spent: spent(row, 15),
-                tells: tells(row, 17),
+                records: records(row, 17),
                 ..Sum::default()
             },
             ..Known::default()
@@ -231,7 +231,7 @@ fn read_usage(database: &Database, sessions: &mut BTreeMap<String, Known>) -> Re
             cost_status: text(row, 6).unwrap_or_default(),
             cost_source: text(row, 7).unwrap_or_default(),
             spent: spent(row, 8),
-            tells: tells(row, 10),
+            records: records(row, 10),
         });
         Ok(())
     })
@@ -335,15 +335,15 @@ fn extract_session(
     if let Some(origin) = &origin {
         let mut copied = KeySet::default();
         // A damaged row of the origin is not recognised as a copy.
-        let _ = each_message(database, origin, |said| {
-            copied.insert(said.hash());
+        let _ = each_message(database, origin, |message| {
+            copied.insert(message.hash());
             Ok(())
         });
         conversation.copied = copied;
     }
-    let read = each_message(database, id, |said| {
+    let read = each_message(database, id, |message| {
         conversation.out.line();
-        conversation.take(said)
+        conversation.take(message)
     });
     match read {
         Err(Reject::Database(error)) => {
@@ -361,7 +361,7 @@ fn extract_session(
 fn each_message(
     database: &Database,
     session: &str,
-    mut take: impl FnMut(&Said<'_>) -> Result<(), Reject>,
+    mut take: impl FnMut(&StoredMessage<'_>) -> Result<(), Reject>,
 ) -> Result<(), Reject> {
     let Some(mut statement) = database.select("messages", &MESSAGE, "WHERE session_id = ?1 ORDER BY id")? else {
         return Ok(());
@@ -373,7 +373,7 @@ fn each_message(
         let flag = |column: usize| row.get_ref(column).ok().and_then(|value| value.as_i64().ok());
         let is_active = flag(10) != Some(0);
         let is_archived = !is_active && flag(11) == Some(1);
-        take(&Said {
+        take(&StoredMessage {
             row: flag(0),
             role: role.as_deref().unwrap_or_default(),
             text: content.as_deref(),

@@ -60,8 +60,8 @@ const REFUSED: [&str; 7] = [
 
 /// Returns the outcome of a call by its result: a JSON object, which may be followed by a warning, or a text.
 pub(super) fn outcome(text: Option<&str>, ended_at: Option<i64>) -> Outcome<'_> {
-    let said = text.unwrap_or_default();
-    let object = serde_json::Deserializer::from_str(said).into_iter::<Value>().next().and_then(Result::ok);
+    let result = text.unwrap_or_default();
+    let object = serde_json::Deserializer::from_str(result).into_iter::<Value>().next().and_then(Result::ok);
     let object = object.filter(Value::is_object).unwrap_or_default();
     let exit_code = object.at("/exit_code").and_then(Value::as_i64);
     let error = object.text_at("/error");
@@ -70,7 +70,7 @@ pub(super) fn outcome(text: Option<&str>, ended_at: Option<i64>) -> Outcome<'_> 
     let blocked = |text: &&str| text.trim_start().starts_with(BLOCKED);
     let reason = error
         .filter(|error| error.contains(BLOCKED))
-        .or_else(|| [output, Some(said)].into_iter().flatten().find(blocked));
+        .or_else(|| [output, Some(result)].into_iter().flatten().find(blocked));
     let is_refused = reason.is_some_and(|reason| {
         REFUSED.iter().any(|words| reason.contains(words))
             || (reason.contains("requires approval") && reason.contains("but no"))
@@ -78,8 +78,8 @@ pub(super) fn outcome(text: Option<&str>, ended_at: Option<i64>) -> Outcome<'_> 
     let is_failure = error.is_some()
         || object.at("/error").is_some_and(|error| error.is_object() || error == &Value::Bool(true))
         || object.at("/success") == Some(&Value::Bool(false))
-        || (said.starts_with("Tool '") && said.contains("does not exist"))
-        || said.starts_with(BLOCKED);
+        || (result.starts_with("Tool '") && result.contains("does not exist"))
+        || result.starts_with(BLOCKED);
     let status = match () {
         () if is_refused => Status::Rejected,
         () if exit_code.is_some_and(|code| code != 0) || is_failure => Status::Error,

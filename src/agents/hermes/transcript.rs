@@ -2,7 +2,7 @@
 
 use chrono::NaiveDateTime;
 
-use super::conversation::{Conversation, Said};
+use super::conversation::{Conversation, StoredMessage};
 use super::{profile, session_id};
 use crate::agents::document::Torn;
 use crate::extract::jsonl::RecordReader;
@@ -85,7 +85,7 @@ impl<'s> RecordReader<'s> for Reader<'_, 's> {
         let facts = &mut self.conversation.thread.facts;
         crate::agents::kit::facts::fill(&mut facts.project_path, line.cwd.get());
         crate::agents::kit::facts::keep_earlier(&mut facts.first_moment, moment);
-        self.conversation.take(&Said {
+        self.conversation.take(&StoredMessage {
             role: line.role.get().unwrap_or_default(),
             text: line.content.get(),
             reasoning: line.reasoning.get(),
@@ -95,7 +95,7 @@ impl<'s> RecordReader<'s> for Reader<'_, 's> {
             moment,
             stop: line.stop.get(),
             line: i64::try_from(number).ok(),
-            ..Said::default()
+            ..StoredMessage::default()
         })
     }
 }

@@ -19,8 +19,8 @@ pub(super) struct Spent {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sum {
     pub(super) spent: Spent,
-    /// True if it tells apart what was read from and written to a cache, and the reasoning.
-    pub(super) tells: [bool; 3],
+    /// True for each of cache reads, cache writes and reasoning that the database records.
+    pub(super) records: [bool; 3],
     pub(super) model: Option<String>,
     pub(super) provider: Option<String>,
     /// Empty for the main conversation.
@@ -67,7 +67,7 @@ impl Sum {
     }
 
     pub(super) fn row<'r>(&'r self, id: &'r str) -> UsageRow<'r> {
-        let [read, written, reasoning] = self.tells;
+        let [read, written, reasoning] = self.records;
         UsageRow {
             response_id: id,
             grain: UsageGrain::Session,
@@ -91,7 +91,7 @@ impl Sum {
     }
 }
 
-/// Adds up the sums of one model, provider and task: the database tells endpoints apart as well.
+/// Adds up the sums of one model, provider and task: the database has a row for each endpoint.
 pub(super) fn by_name(sums: &[Sum]) -> BTreeMap<String, Sum> {
     let mut all: BTreeMap<String, Sum> = BTreeMap::new();
     for sum in sums {

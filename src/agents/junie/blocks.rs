@@ -1,4 +1,4 @@
-//! Blocks of the screen that stand for tool calls.
+//! Blocks of the screen that show tool calls.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use crate::tables::{Category, Status};
 /// The kind of a block that other blocks of the same step replace, as it is their caption then.
 pub(super) const CAPTION: &str = "ToolBlockUpdatedEvent";
 
-/// Returns the calls that a block stands for, without ids, and what the block says of each. `None` if it is no call.
+/// Returns the calls that a block shows, without ids, and what the block says of each. `None` if it is no call.
 pub(super) fn calls<'a>(event: &Event<'a>) -> Option<Vec<(Call, Outcome<'a>)>> {
     let name = event.name.get().map(str::to_owned);
     let call = match event.kind.get()? {

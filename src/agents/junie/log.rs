@@ -128,11 +128,11 @@ impl Log<'_, '_> {
     }
 
     /// The id of a record: its step or request, else its time and what it says.
-    fn id(&mut self, what: &str, own: Option<&str>, moment: Option<i64>, said: Option<&str>) -> String {
+    fn id(&mut self, what: &str, own: Option<&str>, moment: Option<i64>, text: Option<&str>) -> String {
         match (own, moment) {
             (Some(own), _) => format!("{}#{own}:{what}", self.thread.id()),
             (None, Some(moment)) => format!("{}#{}:{what}", self.thread.id(), moment / 1000),
-            (None, None) => self.thread.print(what, None, said),
+            (None, None) => self.thread.print(what, None, text),
         }
     }
 

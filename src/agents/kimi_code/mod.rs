@@ -85,7 +85,7 @@ fn kind_of(path: &Path) -> Option<&'static str> {
     Some(if agent == MAIN { SESSION } else { SUBAGENT })
 }
 
-/// Returns the folder of the session that a log lies in, and the name of the agent.
+/// Returns the folder of the session that a log is in, and the name of the agent.
 fn place_of(path: &Path) -> Option<(&Path, &str)> {
     let folder = path.parent()?;
     let agents = folder.parent().filter(|agents| agents.ends_with("agents"))?;

@@ -8,7 +8,7 @@ record! {
     Line<'a> {
         kind: Text<'a> = "type",
         time: Moment = "time",
-        message: Object<Said<'a>> = "message",
+        message: Object<Message<'a>> = "message",
         event: Object<Event<'a>> = "event",
         model: Text<'a> = "model",
         alias: Text<'a> = "modelAlias",
@@ -30,7 +30,7 @@ record! {
     }
 
     /// A message of the model's context.
-    Said<'a> {
+    Message<'a> {
         id: Text<'a> = "id",
         role: Text<'a> = "role",
         content: Blocks<Part<'a>> = "content",

@@ -189,7 +189,7 @@ impl<'s> RecordReader<'s> for Wire<'_, 's> {
         let at = self.position("", line.time.0, i64::try_from(number).ok());
         match line.kind.get().unwrap_or_default() {
             "context.append_message" => {
-                return line.message.0.as_ref().map_or(Ok(()), |said| self.take_message(said, at));
+                return line.message.0.as_ref().map_or(Ok(()), |message| self.take_message(message, at));
             }
             "context.append_loop_event" => {
                 return line.event.0.as_ref().map_or(Ok(()), |event| self.take_event(event, at));

@@ -1,7 +1,7 @@
-//! Sessions of the second engine: lines of what happened, and the state beside them.
+//! Sessions of the second engine: lines of what happened, and the state in the same folder.
 
 use super::content::{of_kind, plain, text};
-use super::record::{Block, Event, Said, ToolResult, ToolUse};
+use super::record::{Block, Event, Message, ToolResult, ToolUse};
 use super::state::State;
 use super::{AGENT, STATE};
 use crate::agents::amazon_q::{call, ended, exit_status, succeeded};
@@ -60,25 +60,25 @@ impl<'s> RecordReader<'s> for Events<'_, 's> {
         for name in &event.unknown {
             self.out.unknown(name);
         }
-        let Some(said) = &event.data.0 else { return Ok(()) };
-        let moment = said.meta.0.as_ref().and_then(|meta| meta.timestamp.0).or(event.timestamp.0);
-        let id = match said.id.get() {
+        let Some(message) = &event.data.0 else { return Ok(()) };
+        let moment = message.meta.0.as_ref().and_then(|meta| meta.timestamp.0).or(event.timestamp.0);
+        let id = match message.id.get() {
             Some(id) => id.to_owned(),
             None => {
-                let blocks = said.content.0.iter().filter_map(|block| block.0.as_ref()?.data.json());
+                let blocks = message.content.0.iter().filter_map(|block| block.0.as_ref()?.data.json());
                 let kind = event.kind.get().unwrap_or_default();
-                self.thread.print(kind, moment, blocks.chain(said.summary.get()))
+                self.thread.print(kind, moment, blocks.chain(message.summary.get()))
             }
         };
         let at = Position::on_line(&id, moment, line);
         match event.kind.get().unwrap_or_default() {
             _ if self.thread.has(Kind::Message, &id) => Ok(()),
-            "Prompt" => self.take_prompt(said, &at),
-            "AssistantMessage" => self.take_reply(said, &at),
-            "ToolResults" => self.take_results(said, &at),
+            "Prompt" => self.take_prompt(message, &at),
+            "AssistantMessage" => self.take_reply(message, &at),
+            "ToolResults" => self.take_results(message, &at),
             "Compaction" => {
-                let text = text(&said.content);
-                let text = said.summary.get().or(text.as_deref());
+                let text = text(&message.content);
+                let text = message.summary.get().or(text.as_deref());
                 self.push(&at, MessageRow { text, ..blank(Role::System, MessageKind::Compaction) })
             }
             other => {
@@ -90,20 +90,20 @@ impl<'s> RecordReader<'s> for Events<'_, 's> {
 }
 
 impl Events<'_, '_> {
-    fn take_prompt(&mut self, said: &Said<'_>, at: &Position<'_>) -> Result<(), Reject> {
+    fn take_prompt(&mut self, message: &Message<'_>, at: &Position<'_>) -> Result<(), Reject> {
         self.thread.begin_turn();
-        let text = text(&said.content);
-        let attachments = i64::try_from(of_kind(&said.content, "image").count()).unwrap_or(0);
+        let text = text(&message.content);
+        let attachments = i64::try_from(of_kind(&message.content, "image").count()).unwrap_or(0);
         self.push(at, MessageRow { text: text.as_deref(), attachments, ..blank(Role::User, MessageKind::Prompt) })
     }
 
-    fn take_reply(&mut self, said: &Said<'_>, at: &Position<'_>) -> Result<(), Reject> {
-        let text = text(&said.content);
+    fn take_reply(&mut self, message: &Message<'_>, at: &Position<'_>) -> Result<(), Reject> {
+        let text = text(&message.content);
         let model = self.state.model_of(at.id).map(str::to_owned);
         let row =
             MessageRow { text: text.as_deref(), model: model.as_deref(), ..blank(Role::Assistant, MessageKind::Reply) };
         self.push(at, row)?;
-        for (place, block) in of_kind(&said.content, "toolUse").enumerate() {
+        for (place, block) in of_kind(&message.content, "toolUse").enumerate() {
             let used: ToolUse<'_> = read(block);
             let id = used.id.get().map_or_else(|| format!("{}#{place}", at.id), str::to_owned);
             let message_id = Some(at.id.to_owned());
@@ -113,9 +113,9 @@ impl Events<'_, '_> {
         Ok(())
     }
 
-    fn take_results(&mut self, said: &Said<'_>, at: &Position<'_>) -> Result<(), Reject> {
+    fn take_results(&mut self, message: &Message<'_>, at: &Position<'_>) -> Result<(), Reject> {
         let mut is_error = false;
-        for block in of_kind(&said.content, "toolResult") {
+        for block in of_kind(&message.content, "toolResult") {
             let result: ToolResult<'_> = read(block);
             let blocks = || result.content.0.iter().filter_map(|block| block.0.as_ref());
             let exit_code = blocks().find_map(|block| exit_status(block.data.json()?));

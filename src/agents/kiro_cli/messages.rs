@@ -1,4 +1,4 @@
-//! Sessions of the third engine, and of subagents there: lines of messages, and a description beside them.
+//! Sessions of the third engine, and of subagents there: lines of messages, and a description in the same folder.
 
 use std::path::Path;
 
@@ -76,11 +76,11 @@ impl<'s> RecordReader<'s> for Messages<'_, 's> {
         let Some(payload) = &record.payload.0 else { return Ok(()) };
         let own = record.id.get().map_or_else(
             || {
-                let said = [payload.content.json(), payload.call.get(), payload.arguments.json(), payload.turn.get()];
+                let texts = [payload.content.json(), payload.call.get(), payload.arguments.json(), payload.turn.get()];
                 self.thread.prints.name(
                     payload.kind.get().unwrap_or_default(),
                     record.timestamp.0,
-                    said.into_iter().flatten(),
+                    texts.into_iter().flatten(),
                 )
             },
             str::to_owned,

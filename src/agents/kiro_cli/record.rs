@@ -6,13 +6,13 @@ record! {
     /// A line of the second engine: what happened.
     Event<'a> {
         kind: Text<'a> = "kind",
-        data: Object<Said<'a>> = "data",
+        data: Object<Message<'a>> = "data",
         timestamp: Moment = "timestamp",
     }
     ignores ["version"]
 
     /// A message.
-    Said<'a> {
+    Message<'a> {
         id: Text<'a> = "message_id",
         content: List<Object<Block<'a>>> = "content",
         meta: Object<Meta<'a>> = "meta",

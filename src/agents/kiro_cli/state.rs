@@ -84,7 +84,7 @@ impl NotedTurn {
 }
 
 impl State {
-    /// Reads the state that lies beside a session's events; nothing where there is none.
+    /// Reads the state next to a session's events; nothing if there is none.
     pub(super) fn beside(source: &Source<'_>) -> Self {
         Self::of(&source.sidecar(&source.path.with_extension("json")).unwrap_or_default()).unwrap_or_default()
     }

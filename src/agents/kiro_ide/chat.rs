@@ -96,7 +96,7 @@ fn take(
     thread.message(&Position { id: &id, ..at }, MessageRow { attachments, ..row }, out).map(drop)
 }
 
-/// A message; one that cannot be read is empty, so that those behind it keep their places.
+/// A message; one that cannot be read is empty, so that later ones keep their places.
 fn read<'j>(json: &'j str, out: &mut Sink<'_>) -> Message<'j> {
     serde_json::from_str(json).unwrap_or_else(|error| {
         out.problem(1, &format!("no message of a chat: {error}"));

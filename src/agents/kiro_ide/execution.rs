@@ -84,8 +84,8 @@ impl Work<'_> {
             || {
                 let kind = action.kind.get().unwrap_or_default();
                 // The result of a call is written later.
-                let said = if kind == "say" { output.text.get() } else { action.input.json() };
-                thread.prints.name_growing(kind, action.emitted.0, said)
+                let texts = if kind == "say" { output.text.get() } else { action.input.json() };
+                thread.prints.name_growing(kind, action.emitted.0, texts)
             },
             str::to_owned,
         );
@@ -128,7 +128,7 @@ impl Work<'_> {
     }
 }
 
-/// The tool; one of a server by the server's name, where it is told.
+/// The tool; one of a server by the server's name, if it is recorded.
 fn name_of(kind: &str, action: &Action<'_>) -> String {
     let tool: Tool<'_> = action.input.json().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
     match (kind, tool.server.get(), tool.name.get()) {

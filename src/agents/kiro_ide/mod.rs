@@ -102,12 +102,12 @@ fn kind_of(path: &Path) -> Option<&'static str> {
     (is(folder, LOGS) && is(above.parent()?, OURS) && !name.contains('.')).then_some(EXECUTION)
 }
 
-/// Key of the fact that a log tells what was answered.
+/// Key of the fact that a log has an answer.
 fn answered(execution: &str) -> u64 {
     key(AGENT, Kind::Presence, &format!("answered:{execution}"))
 }
 
-/// Key of the fact that a log tells what was asked.
+/// Key of the fact that a log has a prompt.
 fn asked(execution: &str) -> u64 {
     key(AGENT, Kind::Presence, &format!("asked:{execution}"))
 }

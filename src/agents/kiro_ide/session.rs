@@ -1,5 +1,5 @@
-//! `workspace-sessions`: what was typed in a session, and which log tells what was done for it. The replies here are a
-//! word or two; all of it gives way to the log where there is one.
+//! `workspace-sessions`: what was typed in a session, and the log that records what was done for it. The replies here are a
+//! word or two; the log supersedes all of it.
 
 use super::content::{text_of, unwrapped};
 use super::record::Entry;
@@ -12,7 +12,7 @@ use crate::source::records::Text;
 use crate::source::{Source, repair};
 use crate::tables::{MessageKind, MessageRow, Role};
 
-/// Reads a session. Nothing in it has a time: what is left of it stands behind the logs. Each message gives way to one
+/// Reads a session. Nothing in it has a time: what is left of it comes after the logs. Each message yields to one
 /// of a log, so that none of the others ever moves forward.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let Some(bytes) = source.document()? else {
@@ -64,8 +64,8 @@ impl Entries<'_, '_> {
         let (text, attachments) = text_of(message.content);
         let own = message.id.owned();
         let own = own.unwrap_or_else(|| {
-            let said = [text.as_deref(), entry.execution.get()].into_iter().flatten();
-            self.thread.prints.name(message.role.get().unwrap_or_default(), None, said)
+            let texts = [text.as_deref(), entry.execution.get()].into_iter().flatten();
+            self.thread.prints.name(message.role.get().unwrap_or_default(), None, texts)
         });
         let id = format!("{}#{own}", self.thread.id());
         if self.thread.has(Kind::Message, &id) {

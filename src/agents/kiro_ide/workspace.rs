@@ -35,7 +35,7 @@ impl Workspace {
     }
 }
 
-/// Returns the paths that the name of a folder of sessions may stand for: some names end in `_` where Base64 ends in
+/// Returns the paths that the name of a folder of sessions may mean: some names end in `_` where Base64 ends in
 /// `=`.
 fn paths(name: &str) -> impl Iterator<Item = String> {
     let decoded = [name, name.trim_end_matches('_')].map(base64::decode);

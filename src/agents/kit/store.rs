@@ -27,7 +27,7 @@ pub(in crate::agents) fn each_row(
 }
 
 /// The records of a table that belong to a session or a message. Where they lie is read first, by an index, each by
-/// itself then: a damaged page costs what lies on it.
+/// itself then: a damaged page loses only the rows stored on it.
 pub(in crate::agents) struct Records<'d> {
     in_order: Statement<'d>,
     /// As the index of owners has them, which may be sound where the order is not to be had.

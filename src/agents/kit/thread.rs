@@ -110,9 +110,9 @@ impl Thread {
         &mut self,
         role: &str,
         moment: Option<i64>,
-        said: impl IntoIterator<Item = &'t str>,
+        texts: impl IntoIterator<Item = &'t str>,
     ) -> String {
-        format!("{}#{}", self.facts.session_id, self.prints.name(role, moment, said))
+        format!("{}#{}", self.facts.session_id, self.prints.name(role, moment, texts))
     }
 
     /// Adds a message. Its row holds what differs between messages. False if the session has the message.

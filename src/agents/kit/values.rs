@@ -1,9 +1,15 @@
-//! Values of a document that is held as a tree. A value of the wrong type is absent.
+//! Values of a document that is held as a tree, and numbers. A value of the wrong type is absent.
 
 use serde_json::Value;
 
 use crate::source::records::TokenNumber;
 use crate::time::{from_epoch, parse_iso};
+
+/// Returns a measure such as a duration as a whole number; `None` if it is below 0 or too large.
+#[expect(clippy::cast_possible_truncation, reason = "bounded by the filter before it")]
+pub(in crate::agents) fn rounded(number: f64) -> Option<i64> {
+    Some(number).filter(|number| (0.0..1e15).contains(number)).map(|number| number.round() as i64)
+}
 
 /// Values at JSON pointers.
 pub(in crate::agents) trait At {

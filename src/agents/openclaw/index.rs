@@ -68,7 +68,7 @@ impl Listed<'_> {
     }
 }
 
-/// The list beside a transcript, which all that lie there share; an empty one where there is none.
+/// The list next to a transcript, which all transcripts there share; an empty one if there is none.
 pub(super) fn beside(source: &Source<'_>) -> Result<Arc<Family>, Reject> {
     let path = source.path.with_file_name("sessions.json");
     source.survey_of(&path, || Ok(read(&source.sidecar(&path).unwrap_or_default())))

@@ -95,7 +95,7 @@ pub(super) fn discover(root: &Path, found: &mut Found) {
     }
 }
 
-/// The index that lies next to a transcript.
+/// The index next to a transcript.
 pub(super) fn companions(path: &Path) -> Vec<PathBuf> {
     match kind_of(path) {
         Some("transcript" | "archive") => vec![path.with_file_name("sessions.json")],

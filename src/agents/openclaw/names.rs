@@ -29,7 +29,7 @@ pub(in crate::agents) fn kind_of(path: &Path) -> Option<&'static str> {
     }
 }
 
-/// The session that a file's name tells of, and whether it is a thread of its own within the session that its header
+/// The session that a file's name names, and whether it is a thread of its own within the session that its header
 /// names.
 pub(super) fn session_of(path: &Path) -> (&str, bool) {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();

@@ -112,7 +112,7 @@ pub(in crate::agents) fn sections(source: &mut Source<'_>) -> Result<Vec<Section
     Ok(sessions.into_iter().map(section).collect())
 }
 
-/// The rows of a session, as far as can be told without reading their contents: their number, and the sums of their row
+/// The rows of a session, as far as is known without reading their contents: their number, and the sums of their row
 /// ids, sizes and moments.
 #[derive(Debug, Default)]
 struct Rows {
@@ -136,7 +136,7 @@ fn sessions(database: &Database) -> Result<BTreeMap<String, Rows>, Reject> {
         let is_there = |column: &&str| columns.iter().any(|name| name == column);
         let sizes = CONTENTS.into_iter().filter(is_there).map(|column| format!("TOTAL(octet_length({column}))"));
         let bytes = sizes.chain(["0.0".to_owned()]).collect::<Vec<_>>().join(" + ");
-        // The lower half: sums of whole moments are too large to tell a difference of some milliseconds.
+        // The lower half: sums of whole moments are too large to show a difference of some milliseconds.
         let moments = Some("TOTAL(created_at & 0xffffffff)").filter(|_| is_there(&"created_at")).unwrap_or("0.0");
         let query =
             format!("SELECT session_id, COUNT(*), TOTAL(rowid), {bytes}, {moments} FROM {table} GROUP BY session_id");

@@ -2,7 +2,7 @@
 
 use super::ids::{Finished, Identity, Traits, steps_key};
 use super::record::{self, Event, Failure, Part};
-use super::rows::{Known, Response, Rows, Said};
+use super::rows::{Known, NewMessage, Response, Rows};
 use super::tokens::{Billed, Counter};
 use super::tools::{Call, answer_end, between};
 use super::transcript::append;
@@ -59,28 +59,30 @@ impl<'o, 'a> Events<'o, 'a> {
                 self.plain(
                     row,
                     event,
-                    &Said {
+                    &NewMessage {
                         role: Role::User,
                         kind: MessageKind::Prompt,
                         attachments,
                         permission_mode: event.agent.get(),
-                        ..said(event.text.get())
+                        ..system_message(event.text.get())
                     },
                 )
             }
-            "compaction" => {
-                self.plain(row, event, &Said { kind: MessageKind::Compaction, ..said(event.summary.get()) })
-            }
-            "synthetic" => self.plain(row, event, &Said { role: Role::User, ..said(event.text.get()) }),
-            "system" => self.plain(row, event, &said(event.text.get())),
-            "agent-switched" => self.plain(row, event, &said(event.agent.get())),
+            "compaction" => self.plain(
+                row,
+                event,
+                &NewMessage { kind: MessageKind::Compaction, ..system_message(event.summary.get()) },
+            ),
+            "synthetic" => self.plain(row, event, &NewMessage { role: Role::User, ..system_message(event.text.get()) }),
+            "system" => self.plain(row, event, &system_message(event.text.get())),
+            "agent-switched" => self.plain(row, event, &system_message(event.agent.get())),
             "model-switched" => {
                 let model = event.model.0.as_ref();
                 self.model = model.and_then(|model| model.id.get()).map(str::to_owned);
                 self.provider = model.and_then(|model| model.provider.get()).map(str::to_owned);
-                self.plain(row, event, &said(self.model.clone().as_deref()))
+                self.plain(row, event, &system_message(self.model.clone().as_deref()))
             }
-            "location-switched" => self.plain(row, event, &said(None)),
+            "location-switched" => self.plain(row, event, &system_message(None)),
             kind if IGNORED.contains(&kind) => Ok(()),
             kind => {
                 self.rows.out.unknown(&format!("message {kind}"));
@@ -104,10 +106,10 @@ impl<'o, 'a> Events<'o, 'a> {
         (self.rows.identity(row.id, traits, row.is_replay), created)
     }
 
-    fn plain(&mut self, row: &EventRow<'_>, event: &Event<'_>, said: &Said<'_>) -> Result<(), Reject> {
+    fn plain(&mut self, row: &EventRow<'_>, event: &Event<'_>, new: &NewMessage<'_>) -> Result<(), Reject> {
         let (identity, timestamp) = self.identity(row, event);
         let seq = self.rows.seq();
-        self.rows.message(row.id, &identity, &Said { seq, timestamp, ..*said })
+        self.rows.message(row.id, &identity, &NewMessage { seq, timestamp, ..*new })
     }
 
     /// A command that the person ran.
@@ -115,8 +117,14 @@ impl<'o, 'a> Events<'o, 'a> {
         self.rows.turn();
         let (identity, timestamp) = self.identity(row, event);
         let seq = self.rows.seq();
-        let said = Said { seq, timestamp, role: Role::User, kind: MessageKind::Command, ..said(event.command.get()) };
-        self.rows.message(row.id, &identity, &said)?;
+        let new = NewMessage {
+            seq,
+            timestamp,
+            role: Role::User,
+            kind: MessageKind::Command,
+            ..system_message(event.command.get())
+        };
+        self.rows.message(row.id, &identity, &new)?;
         let end = event.time.0.as_ref().and_then(|times| times.completed.0);
         let call = Call {
             id: event.call.get().unwrap_or("shell").to_owned(),
@@ -144,7 +152,7 @@ impl<'o, 'a> Events<'o, 'a> {
         let response = is_billed.then(|| identity.id());
         let mut content = Content::default();
         content.read(event, row.id, is_aborted, &mut self.rows);
-        let said = Said {
+        let new = NewMessage {
             seq,
             timestamp,
             role: Role::Assistant,
@@ -160,9 +168,9 @@ impl<'o, 'a> Events<'o, 'a> {
             stop_reason: event.finish.get(),
             is_error: error.is_some(),
             error_type: error.map(Failure::kind),
-            ..Said::default()
+            ..NewMessage::default()
         };
-        self.rows.message(row.id, &identity, &said)?;
+        self.rows.message(row.id, &identity, &new)?;
         self.push_calls(&identity, &content.calls, response)?;
         let Some(id) = response else { return Ok(()) };
         let completed = event.time.0.as_ref().and_then(|times| times.completed.0);
@@ -220,8 +228,8 @@ impl<'o, 'a> Events<'o, 'a> {
 }
 
 /// A text of the program itself.
-fn said(text: Option<&str>) -> Said<'_> {
-    Said { role: Role::System, kind: MessageKind::Meta, text, ..Said::default() }
+fn system_message(text: Option<&str>) -> NewMessage<'_> {
+    NewMessage { role: Role::System, kind: MessageKind::Meta, text, ..NewMessage::default() }
 }
 
 /// The parts of an answer.

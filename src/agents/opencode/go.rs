@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::ids::{Identity, Traits};
 use super::record::moment;
-use super::rows::{Known, Response, Rows, Said};
+use super::rows::{Known, NewMessage, Response, Rows};
 use super::tokens::Billed;
 use super::tools::Call;
 use super::transcript::append;
@@ -119,12 +119,12 @@ impl<'o, 'a> GoSession<'o, 'a> {
             self.rows.problem(message.id, &format!("no JSON list: {error}"));
             List::default()
         });
-        let (mut said_text, mut thinking, mut reason, mut attachments) = (String::new(), String::new(), None, 0);
+        let (mut reply_text, mut thinking, mut reason, mut attachments) = (String::new(), String::new(), None, 0);
         let mut calls = Vec::new();
         for part in parts.0.iter().filter_map(|part| part.0.as_ref()) {
             let Some(data) = &part.data.0 else { continue };
             match part.kind.get().unwrap_or_default() {
-                "text" => append(&mut said_text, data.text.get().unwrap_or_default()),
+                "text" => append(&mut reply_text, data.text.get().unwrap_or_default()),
                 "reasoning" => append(&mut thinking, data.thinking.get().unwrap_or_default()),
                 "tool_call" => calls.push(data),
                 "tool_result" => self.result(data, message.created)?,
@@ -145,7 +145,7 @@ impl<'o, 'a> GoSession<'o, 'a> {
             self.rows.turn();
         }
         let seq = self.rows.seq();
-        let said = Said {
+        let new = NewMessage {
             seq,
             timestamp: message.created,
             role,
@@ -154,15 +154,15 @@ impl<'o, 'a> GoSession<'o, 'a> {
                 _ if is_assistant => MessageKind::Reply,
                 _ => MessageKind::Prompt,
             },
-            text: Some(said_text.as_str()).filter(|text| !text.is_empty()),
+            text: Some(reply_text.as_str()).filter(|text| !text.is_empty()),
             thinking: Some(thinking.as_str()).filter(|text| !text.is_empty()),
             model: message.model,
             stop_reason: reason,
             is_error: reason == Some("error"),
             attachments,
-            ..Said::default()
+            ..NewMessage::default()
         };
-        self.rows.message(message.id, &identity, &said)?;
+        self.rows.message(message.id, &identity, &new)?;
         self.last = Some((seq, message.id.to_owned(), message.created));
         self.model = message.model.map(str::to_owned).or(self.model.take());
         self.open_calls(message, &calls)

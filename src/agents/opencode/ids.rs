@@ -39,7 +39,7 @@ pub(super) struct Traits<'t> {
 
 /// The fields of a model's finished message.
 #[derive(Debug, Clone, Copy)]
-#[expect(dead_code, reason = "its fields are told as one text")]
+#[expect(dead_code, reason = "its fields become one text")]
 pub(super) struct Finished {
     /// Microseconds since 1970.
     completed: i64,

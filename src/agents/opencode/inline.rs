@@ -1,4 +1,4 @@
-//! Parts as the messages of the first versions held them, with what was told of their tools apart.
+//! Parts as the messages of the first versions held them, with facts about their tools apart.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use crate::source::records::{List, Object, Raw, record};
 
 record! {
     /// The times of a tool call.
-    Told<'a> { time: Object<Times<'a>> = "time" }
+    ToolTimes<'a> { time: Object<Times<'a>> = "time" }
 }
 
 /// Parts within a message.
 #[derive(Default)]
 pub(super) struct Inline<'j> {
     parts: &'j str,
-    tools: BTreeMap<String, Object<Told<'j>>>,
+    tools: BTreeMap<String, Object<ToolTimes<'j>>>,
 }
 
 impl<'j> Inline<'j> {
@@ -31,7 +31,7 @@ impl<'j> Inline<'j> {
 
     /// When a call began and ended. Microseconds since 1970.
     pub(super) fn moments(&self, call: &str) -> (Option<i64>, Option<i64>) {
-        let times = self.tools.get(call).and_then(|told| told.0.as_ref()?.time.0.as_ref());
+        let times = self.tools.get(call).and_then(|tool| tool.0.as_ref()?.time.0.as_ref());
         (times.and_then(|times| times.start.0), times.and_then(|times| times.end.0))
     }
 }

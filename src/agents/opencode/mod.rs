@@ -94,7 +94,7 @@ impl Agent for OpenCode {
     }
 }
 
-/// Adds what lies in a program's data folders.
+/// Adds the sources in a program's data folders.
 pub(super) fn discover(program: &Program, places: &Places, found: &mut Found) {
     let roots = places::roots(program, places);
     for root in &roots {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::program::Program;
 use super::{DATABASE, FIRST_SESSION, SESSION, STRAY};
-use crate::agents::folders::{entries, folders};
+use crate::agents::folders::{each_project, entries, folders};
 use crate::agents::{Found, Places};
 
 /// The folders that a session's files lie in.
@@ -141,7 +141,7 @@ pub(super) fn roots(program: &Program, places: &Places) -> Vec<PathBuf> {
     roots
 }
 
-/// Adds what lies in a data folder.
+/// Adds the sources in a data folder.
 pub(super) fn discover(program: &Program, root: &Path, found: &mut Found) {
     for entry in entries(root, found) {
         if !entry.is_folder && entry.name().is_some_and(|name| program.keeps(name)) {
@@ -191,26 +191,9 @@ pub(super) fn discover_named(program: &Program, places: &Places, roots: &[PathBu
     }
 }
 
-/// Folders of projects below a given one that are looked into.
-const PROJECT_DEPTH: usize = 3;
-
 /// Adds the databases that the Go program kept in its projects.
 pub(super) fn discover_projects(root: &Path, found: &mut Found) {
-    look_for_go(root, PROJECT_DEPTH, found);
-}
-
-fn look_for_go(folder: &Path, depth: usize, found: &mut Found) {
-    add_go(folder, found);
-    if depth == 0 {
-        return;
-    }
-    // Folders that cannot be listed are no business of this one.
-    for entry in entries(folder, &mut Found::default()) {
-        let is_project = entry.name().is_some_and(|name| !name.starts_with('.') && !PASSED_OVER.contains(&name));
-        if entry.is_folder && is_project {
-            look_for_go(&entry.path, depth - 1, found);
-        }
-    }
+    each_project(root, &mut |project| add_go(project, found));
 }
 
 /// Adds the database that the Go program kept in a project.
@@ -220,6 +203,3 @@ pub(super) fn add_go(project: &Path, found: &mut Found) {
         found.add(database, DATABASE);
     }
 }
-
-/// Folders that hold no projects.
-const PASSED_OVER: [&str; 4] = ["node_modules", "target", "Library", "AppData"];

@@ -168,14 +168,14 @@ record! {
         input: Raw<'a> = "input",
         output: Text<'a> = "output",
         error: Raw<'a> = "error",
-        metadata: Object<Told<'a>> = "metadata" | "structured",
+        metadata: Object<ToolMetadata<'a>> = "metadata" | "structured",
         time: Object<Times<'a>> = "time",
         content: List<Object<Content<'a>>> = "content",
         result: Raw<'a> = "result",
     }
 
     /// The facts that a tool reports apart from its output.
-    Told<'a> {
+    ToolMetadata<'a> {
         exit: Number = "exit" | "exitCode",
         child: Text<'a> = "sessionId" | "sessionID",
         interrupted: Flag = "interrupted",

@@ -43,7 +43,7 @@ pub(super) struct Known {
 
 /// A message as it is to be stored.
 #[derive(Default)]
-pub(super) struct Said<'s> {
+pub(super) struct NewMessage<'s> {
     pub(super) seq: i64,
     pub(super) parent: Option<&'s str>,
     /// Microseconds since 1970.
@@ -204,32 +204,32 @@ impl<'o, 'a> Rows<'o, 'a> {
         }
     }
 
-    /// Adds a message, and says that it is there. One that has lost its parts, or is not finished, gives way to what
+    /// Adds a message, and says that it is there. One that has lost its parts, or is not finished, yields to what
     /// another store has of it.
-    pub(super) fn message(&mut self, id: &str, identity: &Identity, said: &Said<'_>) -> Result<(), Reject> {
+    pub(super) fn message(&mut self, id: &str, identity: &Identity, new: &NewMessage<'_>) -> Result<(), Reject> {
         let row = MessageRow {
             session_id: &self.known.id,
-            seq: said.seq,
+            seq: new.seq,
             message_id: identity.id(),
-            parent_id: said.parent,
+            parent_id: new.parent,
             turn: Some(self.turns).filter(|turns| *turns > 0),
-            timestamp: said.timestamp,
-            role: said.role,
-            kind: said.kind,
-            text: said.text,
-            thinking: said.thinking,
-            model: said.model,
-            response_id: said.response,
-            stop_reason: said.stop_reason,
-            is_error: said.is_error,
-            error_type: said.error_type,
-            permission_mode: said.permission_mode.filter(|_| said.kind == MessageKind::Prompt),
+            timestamp: new.timestamp,
+            role: new.role,
+            kind: new.kind,
+            text: new.text,
+            thinking: new.thinking,
+            model: new.model,
+            response_id: new.response,
+            stop_reason: new.stop_reason,
+            is_error: new.is_error,
+            error_type: new.error_type,
+            permission_mode: new.permission_mode.filter(|_| new.kind == MessageKind::Prompt),
             cwd: self.cwd.as_deref().or(self.known.directory.as_deref()),
-            attachments: said.attachments,
+            attachments: new.attachments,
             is_sidechain: self.is_sidechain,
             ..MessageRow::default()
         };
-        let place = self.out.message(row, identity.is_copy() || said.is_bare || said.is_unfinished)?;
+        let place = self.out.message(row, identity.is_copy() || new.is_bare || new.is_unfinished)?;
         identity.yields_to(Kind::Message, identity.id(), self.out);
         identity.claim(self.out);
         if self.is_reverted {

@@ -98,7 +98,7 @@ impl<'d> Store<'d> {
         })
     }
 
-    /// Reads one session. What is damaged costs what lies on it.
+    /// Reads one session. A damaged page loses only the rows stored on it.
     fn session(&mut self, session: &str, out: &mut Sink<'_>) -> Result<(), Reject> {
         let (imported, origin) = match self.import(session) {
             Ok(None) => (HashSet::new(), None),
@@ -282,7 +282,7 @@ fn known_of(session: &str, row: &Row<'_>) -> Known {
         Some((revert.message.get()?.to_owned(), revert.part.get().is_some()))
     });
     let version = text(row, 0);
-    // A task's name stands for a slug, and this for a version.
+    // In a moved row the slug is a task's name, and the version is this.
     let is_moved = version.as_deref() == Some("v2");
     Known {
         id: session.to_owned(),

@@ -21,14 +21,14 @@ pub(super) struct Counter<'c> {
     pub(super) provider: Option<&'c str>,
     /// Version of the program.
     pub(super) version: Option<&'c str>,
-    /// True if it always counts reasoning beside the output, and never writes a total: so do the events of 2.x.
+    /// True if it always excludes reasoning from the output, and never writes a total: so do the events of 2.x.
     pub(super) counts_apart: bool,
     /// True if an earlier call of the session to this provider wrote to a cache.
     pub(super) writes_cache: bool,
 }
 
 impl Billed {
-    /// The counts of a record. Reasoning was part of `output` until early 2026, and is beside it since; a total tells
+    /// The counts of a record. Reasoning was part of `output` until early 2026, and is excluded since; a total shows
     /// which.
     pub(super) fn of(tokens: &Tokens<'_>, counter: Counter<'_>) -> Self {
         let count = |number: TokenNumber| number.0;
@@ -68,7 +68,7 @@ impl Billed {
 }
 
 impl Counter<'_> {
-    /// Returns true if the provider tells cached input and reasoning apart from the rest by itself.
+    /// Returns true if the provider itself excludes cached input and reasoning from the rest.
     fn counts_like_anthropic(self) -> bool {
         self.provider.is_some_and(|provider| provider.contains("anthropic") || provider.contains("bedrock"))
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::ids::moment_of;
-use super::record::{Arguments, Failure, Invocation, Part, State, Told};
+use super::record::{Arguments, Failure, Invocation, Part, State, ToolMetadata};
 use crate::agents::kit::texts::join;
 use crate::agents::mcp;
 use crate::agents::patch::file_of_patch;
@@ -78,7 +78,7 @@ impl Call {
         let none = State::default();
         let state = part.state.0.as_ref().unwrap_or(&none);
         let times = state.time.0.as_ref().or(part.time.0.as_ref());
-        let exit_code = state.metadata.0.as_ref().and_then(|told| told.exit.0);
+        let exit_code = state.metadata.0.as_ref().and_then(|metadata| metadata.exit.0);
         let error = failure(state.error);
         let content = state.content.0.iter().filter_map(|piece| piece.0.as_ref()?.text.0.clone());
         let output = state.output.0.clone().or_else(|| join(content));
@@ -88,7 +88,7 @@ impl Call {
             name,
             text: output.as_deref().unwrap_or_default(),
             exit_code,
-            is_interrupted: state.metadata.0.as_ref().is_some_and(|told| told.interrupted.0),
+            is_interrupted: state.metadata.0.as_ref().is_some_and(|metadata| metadata.interrupted.0),
             is_aborted,
         });
         let is_denied = status == Status::Error && output.as_deref().is_some_and(|text| text.starts_with(FORBIDDEN));
@@ -116,7 +116,7 @@ impl Call {
             end,
             is_start_lost,
             duration_ms: between(start, end).filter(|_| !is_start_lost),
-            child: state.metadata.0.as_ref().and_then(|told| told.child.get()).map(str::to_owned),
+            child: state.metadata.0.as_ref().and_then(|metadata| metadata.child.get()).map(str::to_owned),
             lines: state.metadata.0.as_ref().and_then(lines).unwrap_or_default(),
         }
     }
@@ -139,10 +139,13 @@ impl Call {
 }
 
 /// Returns the lines that a call changed: by its list of files, else by its only file, else by its diff.
-fn lines(told: &Told<'_>) -> Option<EditedLines> {
+fn lines(metadata: &ToolMetadata<'_>) -> Option<EditedLines> {
     let of = |counts: &Object<LineCounts<'_>>| counts.0.as_ref()?.lines();
-    let files: Option<Vec<_>> = told.files.0.iter().map(of).collect();
-    files.and_then(|files| files.into_iter().reduce(EditedLines::and)).or_else(|| of(&told.file)).or(told.diff.0)
+    let files: Option<Vec<_>> = metadata.files.0.iter().map(of).collect();
+    files
+        .and_then(|files| files.into_iter().reduce(EditedLines::and))
+        .or_else(|| of(&metadata.file))
+        .or(metadata.diff.0)
 }
 
 /// The tool whose `time.start` the program sets anew each time that its command writes something.
@@ -165,9 +168,9 @@ pub(super) fn between(start: Option<i64>, end: Option<i64>) -> Option<i64> {
 /// Returns the text of an error, which is a text, or since 2.x an object.
 fn failure(error: Raw<'_>) -> Option<Cow<'_, str>> {
     let json = error.json()?;
-    let said = serde_json::from_str(json).unwrap_or(Object::<Failure<'_>>(None));
-    let said = said.0.and_then(|failure| failure.text().map(|text| Cow::Owned(text.to_owned())));
-    said.or_else(|| text_of(error))
+    let failure = serde_json::from_str(json).unwrap_or(Object::<Failure<'_>>(None));
+    let failure = failure.0.and_then(|failure| failure.text().map(|text| Cow::Owned(text.to_owned())));
+    failure.or_else(|| text_of(error))
 }
 
 /// A text as it is, anything else as its JSON.

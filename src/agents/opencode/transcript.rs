@@ -7,7 +7,7 @@ use serde_json::json;
 use super::ids::{Finished, Identity, Traits, moment_of, steps_key};
 use super::inline::Inline;
 use super::record::{self, Failure, Message, Part, Tokens};
-use super::rows::{Known, Response, Rows, Said};
+use super::rows::{Known, NewMessage, Response, Rows};
 use super::tokens::{Billed, Counter};
 use super::tools::{Call, answer_end, between};
 use crate::agents::document::Torn;
@@ -157,7 +157,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
     }
 
     /// Opens the damaged message that a part is of. Where its record does not say whose it is, the kind of the part
-    /// does. One that may be a copy is none: nothing would tell that it is there already.
+    /// does. One that may be a copy is none: nothing would show that it is there already.
     fn open_lost(&mut self, lost: &Lost, part: &str) {
         record::read::<Message<'static>, _>(lost.fields.as_bytes(), |read| {
             let mut message = read.unwrap_or_default();
@@ -302,9 +302,9 @@ impl<'o, 'a> Transcript<'o, 'a> {
         let response = open.identity.of_part(id, open.steps.len() + 1).into_owned();
         let ended = answer_end(&open.calls, open.completed);
         let last_end = open.calls.iter().filter_map(|call| call.end).max();
-        let is_told = tokens.is_some() || part.cost.0.is_some_and(|cost| cost > 0.0);
-        open.push_calls(is_told.then_some(response.as_str()), &mut self.rows)?;
-        if is_told {
+        let is_recorded = tokens.is_some() || part.cost.0.is_some_and(|cost| cost > 0.0);
+        open.push_calls(is_recorded.then_some(response.as_str()), &mut self.rows)?;
+        if is_recorded {
             open.steps.push(Step {
                 id: response,
                 reason: part.reason.owned(),
@@ -348,7 +348,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
         let error = open.error.as_ref().and_then(|(_, text, _)| text.as_deref());
         let text = Some(open.text.as_str()).filter(|text| !text.is_empty()).or(error);
         let finish = open.steps.last().and_then(|step| step.reason.as_deref()).or(open.finish.as_deref());
-        let said = Said {
+        let new = NewMessage {
             seq: open.seq,
             parent: open.parent.as_deref(),
             timestamp: open.created,
@@ -370,7 +370,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
             is_bare: !open.has_parts,
             is_unfinished: open.is_lost || (open.is_assistant && open.completed.is_none()),
         };
-        self.rows.message(&open.id, &open.identity, &said)?;
+        self.rows.message(&open.id, &open.identity, &new)?;
         self.push_responses(&open, ended)?;
         self.push_retries(&open)
     }
@@ -440,7 +440,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
         for (number, Retry { part, at, text, kind }) in open.retries.iter().enumerate() {
             let retry = Identity::of_row(format!("{}#retry-{number}", identity.id()), identity);
             let seq = self.rows.seq();
-            let said = Said {
+            let new = NewMessage {
                 seq,
                 parent: Some(identity.id()),
                 timestamp: at.or(open.created),
@@ -450,9 +450,9 @@ impl<'o, 'a> Transcript<'o, 'a> {
                 model: open.model.as_deref(),
                 is_error: true,
                 error_type: *kind,
-                ..Said::default()
+                ..NewMessage::default()
             };
-            self.rows.message(part, &retry, &said)?;
+            self.rows.message(part, &retry, &new)?;
         }
         Ok(())
     }

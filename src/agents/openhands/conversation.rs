@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::record::{Event, Part, Said, State};
+use super::record::{Event, Message, Part, State};
 use super::usage::{Response, main_model, responses};
 use super::{AGENT, outer_of, tools};
 use crate::agents::ids::qualified;
@@ -192,7 +192,7 @@ impl Conversation {
             return Ok(());
         }
         self.thread.begin_turn();
-        let default = Said::default();
+        let default = Message::default();
         let parts = &event.message.0.as_ref().unwrap_or(&default).content.0;
         let text = join(parts.iter().filter_map(|part| part.text.0.clone()));
         let attachments = parts.iter().filter(|part| !part.kind.is("text")).count();
@@ -202,10 +202,10 @@ impl Conversation {
     }
 
     fn take_reply(&mut self, event: &Event<'_>, at: &Position<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
-        let default = Said::default();
-        let said = event.message.0.as_ref().unwrap_or(&default);
-        let text = join(said.content.0.iter().filter_map(|part| part.text.0.clone()));
-        let thinking = thinking_of(said.reasoning.get(), &said.thinking);
+        let default = Message::default();
+        let message = event.message.0.as_ref().unwrap_or(&default);
+        let text = join(message.content.0.iter().filter_map(|part| part.text.0.clone()));
+        let thinking = thinking_of(message.reasoning.get(), &message.thinking);
         let row = MessageRow {
             text: text.as_deref().filter(|text| !text.is_empty()),
             thinking: thinking.as_deref(),

@@ -10,7 +10,7 @@ record! {
         time: Text<'a> = "timestamp",
         source: Text<'a> = "source",
         kind: Text<'a> = "kind",
-        message: Object<Said<'a>> = "llm_message",
+        message: Object<Message<'a>> = "llm_message",
         response: Text<'a> = "llm_response_id",
         thought: Blocks<Part<'a>> = "thought",
         reasoning: Text<'a> = "reasoning_content",
@@ -28,7 +28,7 @@ record! {
     }
 
     /// A message to the model or from it.
-    Said<'a> {
+    Message<'a> {
         content: Blocks<Part<'a>> = "content",
         reasoning: Text<'a> = "reasoning_content",
         thinking: List<Object<Part<'a>>> = "thinking_blocks",

@@ -3,6 +3,7 @@
 use super::record::{Main, Metrics, State, Usage};
 use crate::agents::document::Torn;
 use crate::agents::ids::qualified;
+use crate::agents::kit::values::rounded;
 use crate::extract::{KeyMap, Kind, key};
 use crate::source::records::{Object, Usd};
 
@@ -92,7 +93,6 @@ fn tokens(usage: &Usage<'_>) -> Option<[i64; 4]> {
     (tokens != [0; 4]).then_some(tokens)
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "bounded by the filter before it")]
 fn milliseconds(seconds: f64) -> Option<i64> {
-    Some(seconds).filter(|seconds| (0.0..1e9).contains(seconds)).map(|seconds| (seconds * 1000.0).round() as i64)
+    Some(seconds).filter(|seconds| *seconds < 1e9).and_then(|seconds| rounded(seconds * 1000.0))
 }

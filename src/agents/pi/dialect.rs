@@ -7,10 +7,10 @@ use crate::tables::MessageKind;
 /// The author of a message of role `assistant`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Writer {
-    /// A model, and the tokens beside it were billed.
+    /// A model, and its tokens were billed.
     Model,
     /// A model, through another agent whose own files have the tokens: where the session there is known, the tokens
-    /// count until that session is, which claims this key. Else nobody can tell whether they are counted there.
+    /// count until that session is, which claims this key. Otherwise nothing shows if they are counted there.
     OtherAgent(Option<u64>),
     /// The program itself, in the model's name.
     Program,

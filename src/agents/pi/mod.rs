@@ -78,7 +78,7 @@ pub(super) fn discover(sessions: &Path, found: &mut Found) {
     add_files(sessions, DEPTH, &|entry: &folders::Entry| kind_of(&entry.path), found);
 }
 
-/// Returns the kind of a file, by its path: a session's transcript lies in the sessions' folder or in that of its
+/// Returns the kind of a file, by its path: a session's transcript is in the sessions' folder or in that of its
 /// project, a subagent's in a folder that is named after its session.
 pub(super) fn kind_of(path: &Path) -> Option<&'static str> {
     let is_transcript = path.extension().is_some_and(|extension| extension == "jsonl");
@@ -89,7 +89,7 @@ pub(super) fn kind_of(path: &Path) -> Option<&'static str> {
     Some(if parents(path).next().is_some() { "subagent" } else { "transcript" })
 }
 
-/// The sessions that a transcript lies within, the innermost first.
+/// The sessions that a transcript is within, the innermost first.
 fn parents(path: &Path) -> impl Iterator<Item = &str> {
     let folders = path.ancestors().skip(1).filter_map(|folder| folder.file_name()?.to_str());
     folders.take_while(|name| *name != "sessions").filter(|name| session_of_stem(name) != *name)

@@ -2,8 +2,8 @@
 
 use super::record::Details;
 use crate::agents::kit::calls::{Call, Outcome};
+use crate::agents::kit::values::rounded;
 use crate::agents::mcp;
-use crate::source::records::Fraction;
 use crate::tables::{Category, Status};
 
 /// A call of a tool of pi, Oh My Pi or OpenClaw.
@@ -59,7 +59,7 @@ pub(super) fn outcome(output: &str, is_error: bool, details: Option<&Details<'_>
     } else {
         Status::Ok
     };
-    let duration_ms = details.and_then(|details| whole_ms(details.duration_ms));
+    let duration_ms = details.and_then(|details| details.duration_ms.0.and_then(rounded));
     let lines = details.and_then(|details| details.diff.0).unwrap_or_default();
     Outcome { status, exit_code, duration_ms, lines, ..Outcome::default() }
 }
@@ -79,12 +79,6 @@ fn was_refused(output: &str) -> bool {
 fn was_stopped(output: &str) -> bool {
     let output = output.trim();
     output.starts_with(SKIPPED) || STOPPED.iter().any(|words| output.starts_with(words) || output.ends_with(words))
-}
-
-/// Milliseconds of a call or a response.
-#[expect(clippy::cast_possible_truncation, reason = "bounded by the range before it")]
-pub(super) fn whole_ms(ms: Fraction) -> Option<i64> {
-    ms.0.filter(|ms| (0.0..1e15).contains(ms)).map(|ms| ms.round() as i64)
 }
 
 #[cfg(test)]

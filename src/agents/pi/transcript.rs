@@ -46,11 +46,11 @@ pub(crate) struct Transcript<'o, 'a> {
     model: [Option<String>; 2],
     thinking_level: Option<String>,
     /// Keys of entries at the root, or below such, with which nothing was said yet.
-    unsaid_roots: KeySet,
+    setting_roots: KeySet,
 }
 
 /// An entry and where it stands.
-struct Spot<'l, 'j> {
+struct PlacedEntry<'l, 'j> {
     entry: &'l Entry<'j>,
     /// Has the entry's id, made unique over all sessions, and the same wherever the entry is copied to.
     at: Position<'l>,
@@ -79,7 +79,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
     pub(crate) fn new(dialect: &'static Dialect, known: Known, out: &'o mut Sink<'a>) -> Self {
         let session_id = known.session_id.as_ref().unwrap_or(&known.fallback_id).clone();
         let thread = Thread::new(Facts { session_id, ..Facts::default() }).with(Parents::Tree);
-        let unsaid_roots = KeySet::default();
+        let setting_roots = KeySet::default();
         Self {
             out,
             dialect,
@@ -89,7 +89,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
             was_linear: false,
             model: [None, None],
             thinking_level: None,
-            unsaid_roots,
+            setting_roots,
         }
     }
 
@@ -142,14 +142,14 @@ impl<'o, 'a> Transcript<'o, 'a> {
         });
         self.add_to_tree(kind, entry, own_key, is_of_program || entry.append_mode.is("side"));
         let is_copy = self.known.forked_at.is_some_and(|forked| timestamp.is_some_and(|moment| moment < forked));
-        let spot = Spot { entry, at: Position { is_copy, ..Position::on_line(&id, timestamp, number) } };
+        let placed = PlacedEntry { entry, at: Position { is_copy, ..Position::on_line(&id, timestamp, number) } };
         match (kind, message) {
-            ("message", Some(message)) => return self.take_message(&spot, message),
+            ("message", Some(message)) => return self.take_message(&placed, message),
             ("message", None) => self.out.problem(number, "a message without content"),
-            ("compaction", _) => return self.take_summary(&spot, MessageKind::Compaction),
-            ("branch_summary", _) => return self.take_summary(&spot, MessageKind::Summary),
-            ("custom_message", _) => return self.take_injected(&spot, &entry.content),
-            ("usage", _) => return self.bill_entry(&spot),
+            ("compaction", _) => return self.take_summary(&placed, MessageKind::Compaction),
+            ("branch_summary", _) => return self.take_summary(&placed, MessageKind::Summary),
+            ("custom_message", _) => return self.take_injected(&placed, &entry.content),
+            ("usage", _) => return self.bill_entry(&placed),
             ("session_info", _) => self.name(entry.name.get()),
             ("title_change", _) => self.name(entry.title.get()),
             ("thinking_level_change", _) => set(&mut self.thinking_level, entry.thinking_level.get()),
@@ -168,15 +168,15 @@ impl<'o, 'a> Transcript<'o, 'a> {
     /// Adds an entry below its parent. Only what is said below a setting at the root leaves the branch before it.
     fn add_to_tree(&mut self, kind: &str, entry: &Entry<'_>, entry_key: Option<u64>, is_beside: bool) {
         let parent = Self::parent_of(kind, entry);
-        let is_unsaid = entry.message.0.is_none() && !matches!(kind, "compaction" | "branch_summary");
+        let is_setting = entry.message.0.is_none() && !matches!(kind, "compaction" | "branch_summary");
         let is_at_root = match &parent {
             Parent::Root => true,
-            Parent::Entry(above) => self.unsaid_roots.contains(above),
+            Parent::Entry(above) => self.setting_roots.contains(above),
             Parent::Before => false,
         };
-        let begins = is_unsaid && is_at_root;
+        let begins = is_setting && is_at_root;
         if let Some(entry_key) = entry_key.filter(|_| begins) {
-            self.unsaid_roots.insert(entry_key);
+            self.setting_roots.insert(entry_key);
         }
         self.thread.tree.add(entry_key, &parent, is_beside || begins, !matches!(kind, "label" | "custom"));
     }
@@ -202,9 +202,9 @@ impl<'o, 'a> Transcript<'o, 'a> {
                 });
                 let of_message =
                     message.map(|message| [message.call.get(), message.command.get(), message.output.get()]);
-                let said = blocks.chain(of_message.into_iter().flatten()).chain([entry.summary.get()]).flatten();
+                let texts = blocks.chain(of_message.into_iter().flatten()).chain([entry.summary.get()]).flatten();
                 let role = message.and_then(|message| message.role.get()).unwrap_or(kind);
-                self.thread.print(role, None, said)
+                self.thread.print(role, None, texts)
             }
         };
         self.is_new(&id).then_some(id)
@@ -221,7 +221,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
         }
     }
 
-    /// Only what begins a conversation may be a root of its own; others without a parent were written beside the tree.
+    /// Only what begins a conversation may be a root of its own; others without a parent were written outside the tree.
     fn parent_of(kind: &str, entry: &Entry<'_>) -> Parent {
         match entry.parent.0.map(serde_json::value::RawValue::get) {
             Some("null") => {
@@ -235,16 +235,16 @@ impl<'o, 'a> Transcript<'o, 'a> {
         }
     }
 
-    fn push(&mut self, spot: &Spot<'_, '_>, row: MessageRow<'_>) -> Result<(), Reject> {
-        self.thread.push(&spot.at, row, self.out)?;
-        if let (true, Some(_), Some(moment)) = (self.was_linear, spot.entry.id.get(), spot.at.moment) {
-            let message = spot.entry.message.0.as_ref();
+    fn push(&mut self, placed: &PlacedEntry<'_, '_>, row: MessageRow<'_>) -> Result<(), Reject> {
+        self.thread.push(&placed.at, row, self.out)?;
+        if let (true, Some(_), Some(moment)) = (self.was_linear, placed.entry.id.get(), placed.at.moment) {
+            let message = placed.entry.message.0.as_ref();
             let id = nameless("message", message, moment);
             let agent = self.out.agent();
             // Rows that were read before the file got its ids are the same record.
-            self.out.claim(key(agent, Kind::Message, &id), spot.at.is_copy);
+            self.out.claim(key(agent, Kind::Message, &id), placed.at.is_copy);
             if message.is_some_and(|message| message.usage.0.is_some()) {
-                self.out.claim(key(agent, Kind::Response, &id), spot.at.is_copy);
+                self.out.claim(key(agent, Kind::Response, &id), placed.at.is_copy);
             }
         }
         Ok(())

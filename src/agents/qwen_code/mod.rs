@@ -73,7 +73,7 @@ impl Agent for QwenCode {
 }
 
 /// `chats/<session>.jsonl`, `chats/archive/<session>.jsonl`, or `subagents/<session>/agent-<id>.jsonl`. What the
-/// program keeps beside a session has a further ending, as `<session>.ledger.jsonl`.
+/// program keeps next to a session has a further ending, as `<session>.ledger.jsonl`.
 fn kind_of(path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_str()?.strip_suffix(".jsonl").filter(|name| !name.contains('.'))?;
     let folder = path.parent()?;

@@ -21,7 +21,7 @@ impl Billed {
             [usage.prompt, usage.candidates, usage.tool_use].map(|number| count(number).unwrap_or(0));
         let (cached, thoughts) = (count(usage.cached), count(usage.thoughts));
         let prompt = prompt.saturating_add(tool_use);
-        // Thoughts are within the candidates, but for services that report as Gemini does: there the total tells.
+        // Thoughts are within the candidates, but for services that report as Gemini does: there the total shows it.
         let with_thoughts = candidates.saturating_add(thoughts.unwrap_or(0));
         let is_beside = candidates < with_thoughts && count(usage.total) == Some(prompt.saturating_add(with_thoughts));
         let output = if is_beside { with_thoughts } else { candidates };

@@ -57,7 +57,7 @@ struct Transcript<'o, 'a> {
 }
 
 /// A line and where it stands.
-struct Spot<'l, 'j> {
+struct PlacedLine<'l, 'j> {
     line: &'l Line<'j>,
     /// Has the line's id, which forks copy. A further line with that id adds its fingerprint, as the program puts the parts
     /// of such lines together.
@@ -82,10 +82,10 @@ impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
         let response = line.uuid.get().map_or_else(
             || {
                 let parts = line.message.0.iter().flat_map(parts);
-                let said =
+                let texts =
                     parts.flat_map(|part| [part.text.get()].into_iter().chain(asked(part).into_iter().flatten()));
-                let said = said.chain([line.payload.json()]).flatten();
-                Cow::Owned(self.thread.print(kind, line.timestamp.0, said))
+                let texts = texts.chain([line.payload.json()]).flatten();
+                Cow::Owned(self.thread.print(kind, line.timestamp.0, texts))
             },
             Cow::Borrowed,
         );
@@ -112,12 +112,12 @@ impl<'a> RecordReader<'a> for Transcript<'_, 'a> {
         self.thread.tree.add(place, &parent, is_beside, kind != "system" || line.subtype.is("rewind"));
         let at = Position::on_line(&id, line.timestamp.0, number);
         let at = Position { is_copy: line.forked_from.0.is_some(), ..at };
-        let spot = Spot { line, at, response: &response, is_piece };
+        let placed = PlacedLine { line, at, response: &response, is_piece };
         match kind {
-            "user" => self.take_user(&spot, &payload),
-            "assistant" => self.take_reply(&spot),
-            "tool_result" => self.take_results(&spot),
-            "system" => self.take_system(&spot, &payload),
+            "user" => self.take_user(&placed, &payload),
+            "assistant" => self.take_reply(&placed),
+            "tool_result" => self.take_results(&placed),
+            "system" => self.take_system(&placed, &payload),
             kind => {
                 self.out.unknown(&format!("record {kind}"));
                 Ok(())

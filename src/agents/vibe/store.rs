@@ -100,7 +100,7 @@ record! {
     /// A command to the core.
     Command<'a> { action: Text<'a> = "action_id" }
 
-    /// When it was told.
+    /// The time of a command.
     Clock<'a> { moment: Moment = "time_unix_ms" }
 
     /// A change of the history.
@@ -545,8 +545,8 @@ fn outcome(entry: &Value, ended_at: Option<i64>) -> Outcome<'_> {
         _ => Status::Ok,
     };
     let shown = state("outputText").map(Cow::Borrowed).or_else(|| text_of(entry, "/state/output/content"));
-    let said = shown.or_else(|| state("error/message").or(state("reason")).map(Cow::Borrowed));
-    Outcome { status, exit_code, output: said, ended_at, ..Outcome::default() }
+    let text = shown.or_else(|| state("error/message").or(state("reason")).map(Cow::Borrowed));
+    Outcome { status, exit_code, output: text, ended_at, ..Outcome::default() }
 }
 
 /// The texts of a list of blocks.

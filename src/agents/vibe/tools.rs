@@ -42,12 +42,12 @@ fn category(name: &str) -> Category {
 
 /// Returns the outcome of a call, by the text of its result.
 pub(super) fn outcome(category: Category, text: Option<&str>) -> Outcome<'_> {
-    let said = text.unwrap_or_default();
-    let exit_code = if category == Category::Shell { exit_code(said) } else { None };
+    let result = text.unwrap_or_default();
+    let exit_code = if category == Category::Shell { exit_code(result) } else { None };
     let status = match () {
-        () if said.starts_with("<user_cancellation>") && said.contains("skipped") => Status::Rejected,
-        () if said.starts_with("<user_cancellation>") => Status::Interrupted,
-        () if said.starts_with("<tool_error>") => Status::Error,
+        () if result.starts_with("<user_cancellation>") && result.contains("skipped") => Status::Rejected,
+        () if result.starts_with("<user_cancellation>") => Status::Interrupted,
+        () if result.starts_with("<tool_error>") => Status::Error,
         () if exit_code.is_some_and(|code| code != 0) => Status::Error,
         () => Status::Ok,
     };

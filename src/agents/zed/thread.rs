@@ -124,11 +124,11 @@ impl<'v> Reader<'_, '_, 'v> {
         let id = format!("{}#{}", self.user, self.steps);
         let (mut text, mut thinking) = (None, None);
         for block in agent.items_at("/content") {
-            if let Some(said) = block.text_at("/Text") {
-                append(&mut text, Cow::Borrowed(said), "\n");
+            if let Some(added) = block.text_at("/Text") {
+                append(&mut text, Cow::Borrowed(added), "\n");
             }
-            if let Some(said) = block.text_at("/Thinking/text").or_else(|| block.text_at("/Thinking")) {
-                append(&mut thinking, Cow::Borrowed(said), "\n");
+            if let Some(added) = block.text_at("/Thinking/text").or_else(|| block.text_at("/Thinking")) {
+                append(&mut thinking, Cow::Borrowed(added), "\n");
             }
         }
         self.push_reply(&id, text.as_deref(), thinking.as_deref())?;
@@ -162,9 +162,9 @@ impl<'v> Reader<'_, '_, 'v> {
         let number = message.at("/id").map(Value::to_string).unwrap_or_default();
         let (mut text, mut thinking) = (None, None);
         for segment in message.items_at("/segments") {
-            let Some(said) = segment.text_at("/text") else { continue };
+            let Some(added) = segment.text_at("/text") else { continue };
             let joined = if segment.text_at("/type") == Some("thinking") { &mut thinking } else { &mut text };
-            append(joined, Cow::Borrowed(said), "\n");
+            append(joined, Cow::Borrowed(added), "\n");
         }
         match message.text_at("/role") {
             Some("user") => self.take_prompt(&number, text.as_deref(), 0)?,

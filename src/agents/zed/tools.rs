@@ -38,11 +38,11 @@ pub(super) fn call(name: &str, input: Option<&Value>) -> Call {
 pub(super) fn outcome(result: Option<&Value>) -> Outcome<'_> {
     let Some(result) = result else { return Outcome { status: Status::Interrupted, ..Outcome::default() } };
     let output = text_of(result.at("/content"));
-    let said = output.as_deref().unwrap_or_default();
+    let text = output.as_deref().unwrap_or_default();
     let status = match result.is_true_at("/is_error") {
         false => Status::Ok,
-        true if said.contains("Permission to run tool denied by user") => Status::Rejected,
-        true if said.contains("Tool canceled by user") => Status::Interrupted,
+        true if text.contains("Permission to run tool denied by user") => Status::Rejected,
+        true if text.contains("Tool canceled by user") => Status::Interrupted,
         true => Status::Error,
     };
     Outcome { status, output, ..Outcome::default() }

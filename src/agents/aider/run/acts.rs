@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::Run;
 use crate::agents::aider::companions::Companions;
-use crate::agents::aider::told::{self, Told, Topic};
+use crate::agents::aider::notices::{self, Notice, Topic};
 use crate::extract::{EditedLines, Kind, Reject, Sink};
 use crate::tables::{Category, Status, ToolCallRow};
 
@@ -57,21 +57,21 @@ struct Call<'t> {
 impl Run {
     pub(super) fn act(
         &mut self,
-        told: &Told<'_>,
+        notice: &Notice<'_>,
         text: &str,
         line: u64,
         out: &mut Sink<'_>,
         companions: &mut Companions,
     ) -> Result<(), Reject> {
-        match (told, &mut self.acts.failure) {
-            (Told::Other | Told::EditFailed, Some(failure)) => {
+        match (notice, &mut self.acts.failure) {
+            (Notice::Other | Notice::EditFailed, Some(failure)) => {
                 if failure.text.len() + text.len() < MAX_FAILURE {
                     failure.text.push('\n');
                     failure.text.push_str(text);
                 }
                 return Ok(());
             }
-            (Told::EditFailed, None) => {
+            (Notice::EditFailed, None) => {
                 self.acts.failure = Some(Failure { line, text: text.to_owned() });
                 return Ok(());
             }
@@ -79,13 +79,13 @@ impl Run {
         }
         let subject = std::mem::take(&mut self.acts.subject);
         let refused = self.acts.refused.take();
-        match *told {
-            Told::Applied(path) => self.edit(path, Status::Ok, line, out),
-            Told::NotApplied(path) if refused.as_deref() == Some(path) => Ok(()),
-            Told::NotApplied(path) => self.edit(path, Status::Error, line, out),
-            Told::Commit { hash, message } => self.commit(hash, message, line, out, companions),
-            Told::Running(command) if self.acts.may_run => self.shell(command, Status::Pending, line, out),
-            Told::Asked { about, is_allowed } => {
+        match *notice {
+            Notice::Applied(path) => self.edit(path, Status::Ok, line, out),
+            Notice::NotApplied(path) if refused.as_deref() == Some(path) => Ok(()),
+            Notice::NotApplied(path) => self.edit(path, Status::Error, line, out),
+            Notice::Commit { hash, message } => self.commit(hash, message, line, out, companions),
+            Notice::Running(command) if self.acts.may_run => self.shell(command, Status::Pending, line, out),
+            Notice::Asked { about, is_allowed } => {
                 // Aider pads the lines with spaces to one length.
                 let subject: Vec<&str> = subject.lines().map(str::trim_end).collect();
                 self.asked(about, is_allowed, &subject.join("\n"), line, out)
@@ -191,7 +191,7 @@ impl Run {
     /// Emits the failed edit, if there is one.
     pub(super) fn close_failure(&mut self, out: &mut Sink<'_>) -> Result<(), Reject> {
         let Some(Failure { line, text }) = self.acts.failure.take() else { return Ok(()) };
-        let path = told::file_of_failure(&text);
+        let path = notices::file_of_failure(&text);
         let input = path.map(|path| json!({ "path": path }).to_string());
         let (name, category, status, output) = ("edit", Category::Edit, Status::Error, Some(text.trim()));
         let lines = EditedLines::default();

@@ -7,7 +7,7 @@ use super::super::content::{Block, Structured, output_text};
 use super::super::pending::{EarlyResult, PendingCall};
 use super::super::record::{Input, Line};
 use super::super::tools::{self, Evidence, Outcome};
-use super::{Spot, Transcript};
+use super::{PlacedLine, Transcript};
 use crate::agents::ids;
 use crate::agents::mcp;
 use crate::extract::{NoteField, Reject, session_key};
@@ -17,17 +17,17 @@ use crate::tables::{Category, ToolCallRow};
 impl Transcript<'_, '_> {
     pub(super) fn new_call(
         &mut self,
-        spot: &Spot<'_, '_>,
+        placed: &PlacedLine<'_, '_>,
         block: &Block<'_>,
         message_id: &str,
         response: Option<&str>,
     ) -> PendingCall {
         let name = block.name.get().unwrap_or("unknown");
         let call_id = match block.id.get() {
-            Some(id) => unique_id(id, spot.uuid).into_owned(),
+            Some(id) => unique_id(id, placed.uuid).into_owned(),
             None => {
-                let said = [Some(spot.uuid), block.name.get(), block.input.json()];
-                format!("{}#{}", spot.uuid, self.prints.name("call", None, said.into_iter().flatten()))
+                let texts = [Some(placed.uuid), block.name.get(), block.input.json()];
+                format!("{}#{}", placed.uuid, self.prints.name("call", None, texts.into_iter().flatten()))
             }
         };
         let json = block.input.json();
@@ -56,10 +56,10 @@ impl Transcript<'_, '_> {
             file_path: tools::file_of(category, &input).map(str::to_owned),
             description: input.description.get().filter(|_| category == Category::Task).map(str::to_owned),
             subagent_type: input.subagent.owned(),
-            started_at: spot.line.timestamp.0,
-            is_sidechain: spot.line.is_sidechain.0,
-            source_line: i64::try_from(spot.number).ok(),
-            weak: self.is_copy(spot.line),
+            started_at: placed.line.timestamp.0,
+            is_sidechain: placed.line.is_sidechain.0,
+            source_line: i64::try_from(placed.number).ok(),
+            weak: self.is_copy(placed.line),
             input: json.map(str::to_owned),
             ..PendingCall::default()
         };
@@ -67,8 +67,13 @@ impl Transcript<'_, '_> {
         call
     }
 
-    pub(super) fn take_result(&mut self, spot: &Spot<'_, '_>, block: &Block<'_>, alone: bool) -> Result<(), Reject> {
-        let line = spot.line;
+    pub(super) fn take_result(
+        &mut self,
+        placed: &PlacedLine<'_, '_>,
+        block: &Block<'_>,
+        alone: bool,
+    ) -> Result<(), Reject> {
+        let line = placed.line;
         let id = block.call.get().unwrap_or_default();
         let name = call_key(id);
         if self.calls.is_answered(name) && !id.is_empty() {
@@ -95,7 +100,7 @@ impl Transcript<'_, '_> {
             return self.push_answered(name, call, outcome, output.as_deref(), ended_at);
         }
         let outcomes = [evidence.outcome(true), evidence.outcome(false)];
-        let call = PendingCall { child, ..self.unknown_call(spot, id) };
+        let call = PendingCall { child, ..self.unknown_call(placed, id) };
         if id.is_empty() {
             return self.push_answered(name, call, evidence.outcome(false), output.as_deref(), ended_at);
         }
@@ -140,15 +145,15 @@ impl Transcript<'_, '_> {
     }
 
     /// Makes the missing call of a result. Its place is the line before the result.
-    fn unknown_call(&mut self, spot: &Spot<'_, '_>, id: &str) -> PendingCall {
+    fn unknown_call(&mut self, placed: &PlacedLine<'_, '_>, id: &str) -> PendingCall {
         let seq = self.seq;
         self.seq += 1;
         let id = match id {
-            "" => format!("{}#{}", spot.uuid, self.prints.name("result", None, [spot.uuid])),
-            id => unique_id(id, spot.line.parent.get().unwrap_or(spot.uuid)).into_owned(),
+            "" => format!("{}#{}", placed.uuid, self.prints.name("result", None, [placed.uuid])),
+            id => unique_id(id, placed.line.parent.get().unwrap_or(placed.uuid)).into_owned(),
         };
         self.calls.note(&id);
-        PendingCall::of_unknown_tool(id, seq, self.turn, i64::try_from(spot.number).ok())
+        PendingCall::of_unknown_tool(id, seq, self.turn, i64::try_from(placed.number).ok())
     }
 
     /// Emits a call without a result.

@@ -6,7 +6,7 @@ use super::super::KNOWN_NOTICES;
 use super::super::content::{plain_text, with_blocks};
 use super::super::record::{Attachment, Failure, Line};
 use super::super::user;
-use super::{Spot, Transcript};
+use super::{PlacedLine, Transcript};
 use crate::extract::{Reject, error_type};
 use crate::source::records::Text;
 use crate::tables::{ErrorType, MessageKind, MessageRow, Role};
@@ -37,9 +37,9 @@ fn queued(attachment: &Attachment<'_>) -> (MessageKind, Option<String>, i64) {
 }
 
 impl Transcript<'_, '_> {
-    pub(super) fn take_system(&mut self, spot: &Spot<'_, '_>, parent: Option<u64>) -> Result<(), Reject> {
-        let line = spot.line;
-        self.tree.add(spot.key, parent, false, line.is_sidechain.0);
+    pub(super) fn take_system(&mut self, placed: &PlacedLine<'_, '_>, parent: Option<u64>) -> Result<(), Reject> {
+        let line = placed.line;
+        self.tree.add(placed.key, parent, false, line.is_sidechain.0);
         let content = plain_text(line.content.json());
         let (kind, text) = match line.subtype.get().unwrap_or_default() {
             "compact_boundary" if std::mem::take(&mut self.has_summary) => (MessageKind::Notice, content),
@@ -68,13 +68,13 @@ impl Transcript<'_, '_> {
             is_error: kind == MessageKind::ApiError || line.level.is("error"),
             error_type: failure_of(line).filter(|_| kind == MessageKind::ApiError),
             duration_ms: duration_of(line),
-            ..self.blank_row(spot)
+            ..self.blank_row(placed)
         };
-        self.push_message(spot, row)
+        self.push_message(placed, row)
     }
 
-    pub(super) fn take_attachment(&mut self, spot: &Spot<'_, '_>, parent: Option<u64>) -> Result<(), Reject> {
-        let line = spot.line;
+    pub(super) fn take_attachment(&mut self, placed: &PlacedLine<'_, '_>, parent: Option<u64>) -> Result<(), Reject> {
+        let line = placed.line;
         let Some(attachment) = line.attachment.0.as_ref() else { return Ok(()) };
         let kind = attachment.kind.get().unwrap_or_default();
         let mut attachments = 0;
@@ -95,7 +95,7 @@ impl Transcript<'_, '_> {
             }
             "max_turns_reached" => (MessageKind::Notice, Role::System, Some("max turns reached".to_owned())),
             _ => {
-                self.tree.add(spot.key, parent, false, line.is_sidechain.0);
+                self.tree.add(placed.key, parent, false, line.is_sidechain.0);
                 return Ok(());
             }
         };
@@ -104,7 +104,7 @@ impl Transcript<'_, '_> {
             self.turn = Some(self.turn.unwrap_or(0) + 1);
             self.close_replies(line.is_sidechain.0)?;
         }
-        self.tree.add(spot.key, parent, is_prompt, line.is_sidechain.0);
+        self.tree.add(placed.key, parent, is_prompt, line.is_sidechain.0);
         let row = MessageRow {
             role,
             kind: row_kind,
@@ -112,8 +112,8 @@ impl Transcript<'_, '_> {
             attachments,
             is_error: text.is_some() && kind.contains("error"),
             permission_mode: line.permission_mode.get().filter(|_| is_prompt),
-            ..self.blank_row(spot)
+            ..self.blank_row(placed)
         };
-        self.push_message(spot, row)
+        self.push_message(placed, row)
     }
 }

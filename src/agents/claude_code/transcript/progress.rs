@@ -53,17 +53,17 @@ impl Transcript<'_, '_> {
 
     /// Notes the response that a progress line repeats.
     fn bill_progress(&mut self, line: &Line<'_>, data: &ProgressData<'_>, agent: &str, number: u64) {
-        let told = data.line.json().and_then(|json| serde_json::from_str::<Line<'_>>(json).ok());
-        let Some(told) = told.filter(|told| told.kind.is("assistant")) else { return };
-        let Some(message) = told.message.0.as_ref().filter(|message| !message.model.is("<synthetic>")) else { return };
-        let Some(response) = message.id.get().filter(|_| !told.is_api_error.0) else { return };
+        let inner = data.line.json().and_then(|json| serde_json::from_str::<Line<'_>>(json).ok());
+        let Some(inner) = inner.filter(|inner| inner.kind.is("assistant")) else { return };
+        let Some(message) = inner.message.0.as_ref().filter(|message| !message.model.is("<synthetic>")) else { return };
+        let Some(response) = message.id.get().filter(|_| !inner.is_api_error.0) else { return };
         let main = self.main_of(line).to_owned();
         let subagent = self.progress.0.entry(child_session(&main, agent)).or_default();
         (subagent.main, subagent.is_side_agent) = (main, is_side_agent(agent));
-        subagent.responses.add(response, "", &told, message, number, 0, None, true);
+        subagent.responses.add(response, "", &inner, message, number, 0, None, true);
         let facts = &mut subagent.facts;
         let own = |text: Option<&str>| text.map(str::to_owned);
-        keep_earlier(&mut facts.first_moment, told.timestamp.0);
+        keep_earlier(&mut facts.first_moment, inner.timestamp.0);
         facts.project_path = facts.project_path.take().or_else(|| own(line.cwd.get()));
         facts.git_branch = facts.git_branch.take().or_else(|| own(line.branch.get().filter(|it| *it != "HEAD")));
         facts.agent_version = own(line.version.get()).or(facts.agent_version.take());

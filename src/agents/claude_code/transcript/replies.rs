@@ -5,51 +5,51 @@ use super::super::content::Block;
 use super::super::pending::Reply;
 use super::super::record::{Line, Message};
 use super::super::tree::Id;
-use super::{Spot, Transcript};
+use super::{PlacedLine, Transcript};
 use crate::agents::held::TOO_MANY;
 use crate::extract::Reject;
 use crate::tables::MessageRow;
 
 impl Transcript<'_, '_> {
-    pub(super) fn take_assistant(&mut self, spot: &Spot<'_, '_>, parent: Option<u64>) -> Result<(), Reject> {
-        let line = spot.line;
+    pub(super) fn take_assistant(&mut self, placed: &PlacedLine<'_, '_>, parent: Option<u64>) -> Result<(), Reject> {
+        let line = placed.line;
         let Some(message) = line.message.0.as_ref() else {
-            self.out.problem(spot.number, "an assistant record without a message");
+            self.out.problem(placed.number, "an assistant record without a message");
             return Ok(());
         };
         self.has_conversation |= message.content.is_there || message.usage.0.is_some();
         self.out.unknown_fields("message field ", &message.unknown);
-        self.tree.add(spot.key, parent, false, line.is_sidechain.0);
+        self.tree.add(placed.key, parent, false, line.is_sidechain.0);
         self.has_summary &= line.is_sidechain.0;
         let is_synthetic = is_synthetic(line, message);
-        let response = message.id.get().unwrap_or(spot.uuid);
+        let response = message.id.get().unwrap_or(placed.uuid);
         if !is_synthetic {
-            let message_id = self.replies.message_id(response, line.is_sidechain.0).unwrap_or(spot.uuid).to_owned();
-            self.bill(line, message, response, &message_id, spot.number);
+            let message_id = self.replies.message_id(response, line.is_sidechain.0).unwrap_or(placed.uuid).to_owned();
+            self.bill(line, message, response, &message_id, placed.number);
             if let Some(usage) = &message.usage.0 {
                 self.out.unknown_fields("usage field ", &usage.unknown);
             }
         }
         if !self.replies.is_open(response, line.is_sidechain.0) {
             self.close_replies(line.is_sidechain.0)?;
-            let row = self.blank_row(spot);
+            let row = self.blank_row(placed);
             let parent = line.parent.get().or(line.logical_parent.get());
-            let mut reply = Reply::begin(&row, parent, spot.key, message, response, is_synthetic, self.is_copy(line));
+            let mut reply = Reply::begin(&row, parent, placed.key, message, response, is_synthetic, self.is_copy(line));
             if is_synthetic {
                 reply.fails(line);
             }
             self.seq += 1;
-            self.tree.begin_row(spot.key, spot.uuid);
+            self.tree.begin_row(placed.key, placed.uuid);
             self.replies.open(response, reply);
         } else if let Some(first) = self.replies.first_key(response, line.is_sidechain.0) {
-            self.tree.continue_row(spot.key, first);
+            self.tree.continue_row(placed.key, first);
             // A fork may begin with this line, and a summary may name it.
-            self.out.claim(spot.key, self.is_copy(line));
+            self.out.claim(placed.key, self.is_copy(line));
         }
         for block in &message.content.blocks {
-            self.take_block(spot, response, block, is_synthetic)?;
+            self.take_block(placed, response, block, is_synthetic)?;
         }
-        self.replies.continue_with(response, line.is_sidechain.0, spot.key, message);
+        self.replies.continue_with(response, line.is_sidechain.0, placed.key, message);
         Ok(())
     }
 
@@ -70,34 +70,34 @@ impl Transcript<'_, '_> {
 
     fn take_block(
         &mut self,
-        spot: &Spot<'_, '_>,
+        placed: &PlacedLine<'_, '_>,
         response: &str,
         block: &Block<'_>,
         is_synthetic: bool,
     ) -> Result<(), Reject> {
-        let sidechain = spot.line.is_sidechain.0;
+        let sidechain = placed.line.is_sidechain.0;
         match block.kind.get().unwrap_or_default() {
             "text" => self.replies.add_text(response, sidechain, block.text.0.as_deref().unwrap_or_default()),
             "thinking" => {
                 self.replies.add_thinking(response, sidechain, block.thinking.0.as_deref().unwrap_or_default());
             }
             "tool_use" | "server_tool_use" | "mcp_tool_use" => {
-                let message_id = self.replies.message_id(response, sidechain).unwrap_or(spot.uuid).to_owned();
-                let call = self.new_call(spot, block, &message_id, (!is_synthetic).then_some(response));
+                let message_id = self.replies.message_id(response, sidechain).unwrap_or(placed.uuid).to_owned();
+                let call = self.new_call(placed, block, &message_id, (!is_synthetic).then_some(response));
                 let name = call_key(block.id.get().unwrap_or(&call.call_id));
                 if let Some(early) = self.calls.take_early(name, &call.call_id) {
                     self.push_early(early, Some(call))?;
                 } else {
                     let unanswered = self.calls.open(name, call);
                     if unanswered.len() > 1 {
-                        self.out.problem(spot.number, TOO_MANY);
+                        self.out.problem(placed.number, TOO_MANY);
                     }
                     unanswered.iter().try_for_each(|call| self.push_unanswered(call))?;
                 }
             }
             "web_search_tool_result" | "web_fetch_tool_result" | "mcp_tool_result" => {
                 if let Some(call) = block.call.get().and_then(|id| self.calls.get_mut(call_key(id))) {
-                    call.server_result(block, spot.line.timestamp.0);
+                    call.server_result(block, placed.line.timestamp.0);
                 }
             }
             "redacted_thinking" | "fallback" | "image" | "document" | "connector_text" => {}

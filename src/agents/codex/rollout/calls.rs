@@ -7,7 +7,7 @@ use super::super::outcome::{End, Outcome};
 use super::super::record::{Action, Item, Structured};
 use super::super::tools::{self, Request};
 use super::replies::Reply;
-use super::{Rollout, Spot, blank};
+use super::{LinePosition, Rollout, blank};
 use crate::agents::held::{OpenBytes, TOO_MANY, bytes_of};
 use crate::agents::ids::{Given, is_global, is_uuid};
 use crate::agents::mcp;
@@ -100,7 +100,7 @@ impl Calls {
 
 impl Rollout<'_, '_> {
     /// Takes a call that a later line answers.
-    pub(super) fn take_call(&mut self, spot: Spot, item: &Item<'_>) -> Result<(), Reject> {
+    pub(super) fn take_call(&mut self, position: LinePosition, item: &Item<'_>) -> Result<(), Reject> {
         let name = match item.kind.get() {
             Some("local_shell_call") => "local_shell",
             Some("tool_search_call") => item.name.get().unwrap_or("tool_search"),
@@ -108,13 +108,13 @@ impl Rollout<'_, '_> {
         };
         let arguments = item.arguments.json().or(item.input.json()).or(item.action.json());
         let name = tools::full_name(item.namespace.get(), name);
-        self.open_call(spot, item.call.get().or(item.id.get()), &name, arguments).map(drop)
+        self.open_call(position, item.call.get().or(item.id.get()), &name, arguments).map(drop)
     }
 
     /// Takes a call that the provider ran itself, which has no other items.
-    pub(super) fn take_hosted_call(&mut self, spot: Spot, item: &Item<'_>) -> Result<(), Reject> {
+    pub(super) fn take_hosted_call(&mut self, position: LinePosition, item: &Item<'_>) -> Result<(), Reject> {
         let name = if item.kind.is("web_search_call") { "web_search" } else { "image_generation" };
-        let Some(call) = self.open_call(spot, item.id.get().or(item.call.get()), name, item.action.json())? else {
+        let Some(call) = self.open_call(position, item.id.get().or(item.call.get()), name, item.action.json())? else {
             return Ok(());
         };
         let outcome = Outcome::of_end(End::of(item.status.get(), None));
@@ -122,7 +122,7 @@ impl Rollout<'_, '_> {
             if name == "web_search" && outcome.status == Status::Ok && is_search(item.action) {
                 self.count_web_search();
             }
-            self.answer(call, Answer { outcome, output: None, ended_at: spot.moment })?;
+            self.answer(call, Answer { outcome, output: None, ended_at: position.moment })?;
         }
         Ok(())
     }
@@ -130,7 +130,7 @@ impl Rollout<'_, '_> {
     /// Notes a call of the reply. Returns its key; `None` if the call is known.
     pub(super) fn open_call(
         &mut self,
-        spot: Spot,
+        position: LinePosition,
         id: Option<&str>,
         name: &str,
         arguments: Option<&str>,
@@ -142,7 +142,7 @@ impl Rollout<'_, '_> {
             return Ok(None);
         }
         let parts = ["call", name, id.or(arguments).unwrap_or_default()];
-        let reply = self.reply_for(spot, None, &parts, false)?;
+        let reply = self.reply_for(position, None, &parts, false)?;
         let raw_id = id.map_or_else(|| Cow::Owned(format!("{}.{}", reply.id, reply.calls.len())), Cow::Borrowed);
         let key = call_key(&raw_id);
         reply.add_call(key, arguments.map_or(0, str::len));
@@ -164,8 +164,8 @@ impl Rollout<'_, '_> {
             category,
             mcp_server: mcp::server(name).map(str::to_owned),
             request: Request::of(category, arguments),
-            started_at: spot.moment,
-            source_line: i64::try_from(spot.number).ok(),
+            started_at: position.moment,
+            source_line: i64::try_from(position.number).ok(),
             weak,
             ..Call::default()
         };
@@ -173,7 +173,7 @@ impl Rollout<'_, '_> {
         let bytes = call.bytes();
         self.calls.open.insert(key, call);
         if self.calls.bytes.exceed(bytes, self.calls.open.values().map(Call::bytes)) {
-            self.out.problem(spot.number, TOO_MANY);
+            self.out.problem(position.number, TOO_MANY);
             self.drain_calls()?;
         }
         Ok(Some(key))
@@ -197,7 +197,7 @@ impl Rollout<'_, '_> {
     }
 
     /// Takes the result of a call.
-    pub(super) fn take_output(&mut self, spot: Spot, item: &Item<'_>) -> Result<(), Reject> {
+    pub(super) fn take_output(&mut self, position: LinePosition, item: &Item<'_>) -> Result<(), Reject> {
         let id = item.call.get().or(item.id.get()).unwrap_or_default();
         let mut failed = false;
         let output = match item.output.json() {
@@ -209,16 +209,16 @@ impl Rollout<'_, '_> {
             Some(json) => Content::of(Some(json), true).text,
             None => item.tools.json().map(Cow::Borrowed),
         };
-        self.take_result(spot, id, output, End { failed, ..End::default() })
+        self.take_result(position, id, output, End { failed, ..End::default() })
     }
 
     /// Takes the result of a call, as text.
     pub(super) fn take_result(
         &mut self,
-        spot: Spot,
+        position: LinePosition,
         id: &str,
         output: Option<Cow<'_, str>>,
-        told: End,
+        recorded: End,
     ) -> Result<(), Reject> {
         self.flush_user()?;
         let key = call_key(id);
@@ -226,27 +226,27 @@ impl Rollout<'_, '_> {
             return Ok(());
         }
         if !self.calls.open.contains_key(&key) {
-            let call = self.unknown_call(spot, id);
+            let call = self.unknown_call(position, id);
             self.calls.open.insert(key, call);
         }
         let Some(call) = self.calls.open.get_mut(&key) else { return Ok(()) };
-        call.end.failed |= told.failed;
-        call.end.exit_code = call.end.exit_code.or(told.exit_code);
-        call.end.duration_ms = call.end.duration_ms.or(told.duration_ms);
+        call.end.failed |= recorded.failed;
+        call.end.exit_code = call.end.exit_code.or(recorded.exit_code);
+        call.end.duration_ms = call.end.duration_ms.or(recorded.duration_ms);
         let text = output.as_deref().unwrap_or_default();
         if call.category == Category::Task && call.child.is_none() {
             call.child = child_in(text);
         }
         let outcome = Outcome::of(text, call.end);
         let output = output.map(Cow::into_owned);
-        self.answer(key, Answer { outcome, output, ended_at: spot.moment })?;
+        self.answer(key, Answer { outcome, output, ended_at: position.moment })?;
         let message = self.ids.of(self.lineage.namespace(&self.session), None, &["result", id]);
         let is_error = matches!(outcome.status, Status::Error | Status::Rejected);
-        self.push(MessageRow { role: Role::Tool, kind: MessageKind::ToolResult, is_error, ..blank(&message, spot) })
+        self.push(MessageRow { role: Role::Tool, kind: MessageKind::ToolResult, is_error, ..blank(&message, position) })
     }
 
     /// Makes the missing call of a result.
-    fn unknown_call(&mut self, spot: Spot, id: &str) -> Call {
+    fn unknown_call(&mut self, position: LinePosition, id: &str) -> Call {
         let seq = self.seq;
         self.seq += 1;
         let namespace = self.lineage.namespace(&self.session);
@@ -258,7 +258,7 @@ impl Rollout<'_, '_> {
             turn: self.turn,
             name: "unknown".to_owned(),
             category: Category::Other,
-            source_line: i64::try_from(spot.number).ok(),
+            source_line: i64::try_from(position.number).ok(),
             weak: true,
             ..Call::default()
         }

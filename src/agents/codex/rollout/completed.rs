@@ -10,7 +10,7 @@ use super::super::record::{Completed, Event, McpResult};
 use super::super::tools::{self, Request};
 use super::calls::{Answer, Call};
 use super::events::{duration_of, has_failed};
-use super::{Rollout, Spot};
+use super::{LinePosition, Rollout};
 use crate::agents::mcp;
 use crate::extract::{Kind, Reject};
 use crate::tables::Category;
@@ -30,7 +30,7 @@ const IGNORED: [&str; 10] = [
 ];
 
 impl Rollout<'_, '_> {
-    pub(super) fn take_completed(&mut self, spot: Spot, event: &Event<'_>) -> Result<(), Reject> {
+    pub(super) fn take_completed(&mut self, position: LinePosition, event: &Event<'_>) -> Result<(), Reject> {
         let mut spare = String::new();
         let Some(item) = event.item.json().and_then(|json| parse::<Completed<'_>>(json, &mut spare)) else {
             return Ok(());
@@ -38,16 +38,16 @@ impl Rollout<'_, '_> {
         match item.kind.get().unwrap_or_default() {
             "UserMessage" => {
                 let text = Content::of(item.content.json(), false).text.unwrap_or_default();
-                self.take_announced(spot, &text)
+                self.take_announced(position, &text)
             }
-            "CommandExecution" | "FileChange" | "McpToolCall" => self.take_call_item(spot, event.started.0, &item),
+            "CommandExecution" | "FileChange" | "McpToolCall" => self.take_call_item(position, event.started.0, &item),
             "CollabAgentToolCall" | "CollabToolCall" | "SubAgentActivity" => {
                 let child = item.receivers.0.first().or(Some(&item.thread)).and_then(|thread| thread.get());
                 self.link_child(item.id.get(), child);
                 Ok(())
             }
-            "EnteredReviewMode" => self.enter_review(spot, item.review.get()),
-            "ExitedReviewMode" => self.leave_review(spot, item.review.get()),
+            "EnteredReviewMode" => self.enter_review(position, item.review.get()),
+            "ExitedReviewMode" => self.leave_review(position, item.review.get()),
             kind if IGNORED.contains(&kind) => Ok(()),
             kind => {
                 self.out.unknown(&format!("item_completed {kind}"));
@@ -57,7 +57,12 @@ impl Rollout<'_, '_> {
     }
 
     /// Takes the end of a call; adds the call if no item of the model did.
-    fn take_call_item(&mut self, spot: Spot, started: Option<i64>, item: &Completed<'_>) -> Result<(), Reject> {
+    fn take_call_item(
+        &mut self,
+        position: LinePosition,
+        started: Option<i64>,
+        item: &Completed<'_>,
+    ) -> Result<(), Reject> {
         let end = End {
             exit_code: item.exit_code.0,
             duration_ms: duration_of(item.duration),
@@ -80,12 +85,12 @@ impl Rollout<'_, '_> {
             return Ok(());
         }
         self.flush_user()?;
-        let call = Call { started_at: started.or(spot.moment), ..self.inner_call(spot, item, id, end) };
+        let call = Call { started_at: started.or(position.moment), ..self.inner_call(position, item, id, end) };
         self.push_call(&call)
     }
 
     /// Returns a call that a script made within a call.
-    fn inner_call(&mut self, spot: Spot, item: &Completed<'_>, id: &str, end: End) -> Call {
+    fn inner_call(&mut self, position: LinePosition, item: &Completed<'_>, id: &str, end: End) -> Call {
         let open = self.reply.as_ref().map(|reply| (reply.id.clone(), reply.response_id.clone()));
         let (message_id, response_id) = open.or(self.calls.last_reply.clone()).unzip();
         let server = item.server.get();
@@ -119,10 +124,10 @@ impl Rollout<'_, '_> {
                 command: (category == Category::Shell).then(|| tools::command_line(input)).flatten(),
                 file_path: (category == Category::Edit).then(|| tools::first_key(input)).flatten(),
             },
-            source_line: i64::try_from(spot.number).ok(),
+            source_line: i64::try_from(position.number).ok(),
             weak,
             lines: changes::lines(item.changes),
-            answer: Some(Answer { outcome, output, ended_at: spot.moment }),
+            answer: Some(Answer { outcome, output, ended_at: position.moment }),
             ..Call::default()
         }
     }

@@ -4,7 +4,7 @@ use super::super::changes;
 use super::super::content::plain_text;
 use super::super::outcome::{End, milliseconds};
 use super::super::record::{Duration, Event, McpResult};
-use super::{Rollout, Spot, blank};
+use super::{LinePosition, Rollout, blank};
 use crate::agents::mcp;
 use crate::extract::{NoteField, Reject, error_type, session_key};
 use crate::source::records::Raw;
@@ -37,12 +37,12 @@ const IGNORED: [&str; 22] = [
 ];
 
 impl Rollout<'_, '_> {
-    pub(super) fn take_event(&mut self, spot: Spot, event: &Event<'_>) -> Result<(), Reject> {
+    pub(super) fn take_event(&mut self, position: LinePosition, event: &Event<'_>) -> Result<(), Reject> {
         let kind = event.kind.get().unwrap_or_default();
         match kind {
             "token_count" => {
-                self.take_count(spot, event.info.0.as_ref())?;
-                self.take_limits(spot, event.limits.0.as_ref());
+                self.take_count(position, event.info.0.as_ref())?;
+                self.take_limits(position, event.limits.0.as_ref());
                 return Ok(());
             }
             "task_started" | "turn_started" => {
@@ -63,13 +63,15 @@ impl Rollout<'_, '_> {
         }
         match kind {
             "thread_settings_applied" => self.take_settings(event),
-            "user_message" => self.take_announced(spot, event.message.get().unwrap_or_default()),
-            "item_completed" => self.take_completed(spot, event),
-            "task_complete" | "turn_complete" => self.take_end(spot, event),
-            "turn_aborted" => self.take_abort(spot, event.reason.get().unwrap_or("interrupted"), event.duration_ms.0),
+            "user_message" => self.take_announced(position, event.message.get().unwrap_or_default()),
+            "item_completed" => self.take_completed(position, event),
+            "task_complete" | "turn_complete" => self.take_end(position, event),
+            "turn_aborted" => {
+                self.take_abort(position, event.reason.get().unwrap_or("interrupted"), event.duration_ms.0)
+            }
             "error" => {
                 let message = event.message.owned().or_else(|| message_in(event.error));
-                self.take_error(spot, message.as_deref(), event.error_info.json())
+                self.take_error(position, message.as_deref(), event.error_info.json())
             }
             "exec_command_end" | "patch_apply_end" | "mcp_tool_call_end" => {
                 self.take_call_end(event);
@@ -83,13 +85,13 @@ impl Rollout<'_, '_> {
             "thread_rolled_back" => self.roll_back(event.turns.0.unwrap_or(0)),
             "thread_name_updated" => {
                 if let Some(name) = event.thread_name.get() {
-                    let rank = i64::try_from(spot.number).unwrap_or(i64::MAX);
+                    let rank = i64::try_from(position.number).unwrap_or(i64::MAX);
                     self.out.note(NoteField::Title, session_key(self.out.agent(), &self.session), rank, name);
                 }
                 Ok(())
             }
-            "entered_review_mode" => self.enter_review(spot, event.hint.get()),
-            "exited_review_mode" => self.leave_review(spot, plain_text(event.review.json()).as_deref()),
+            "entered_review_mode" => self.enter_review(position, event.hint.get()),
+            "exited_review_mode" => self.leave_review(position, plain_text(event.review.json()).as_deref()),
             kind => {
                 self.out.unknown(&format!("event_msg {kind}"));
                 Ok(())
@@ -115,23 +117,23 @@ impl Rollout<'_, '_> {
         Ok(())
     }
 
-    fn take_end(&mut self, spot: Spot, event: &Event<'_>) -> Result<(), Reject> {
+    fn take_end(&mut self, position: LinePosition, event: &Event<'_>) -> Result<(), Reject> {
         self.settle()?;
         let error = message_in(event.error).filter(|message| self.error.as_ref() != Some(message));
         if let Some(message) = error {
-            self.take_error(spot, Some(&message), event.error.json())?;
+            self.take_error(position, Some(&message), event.error.json())?;
         }
         self.take_first_token(event.first_token.0)?;
         let Some(duration_ms) = event.duration_ms.0 else { return Ok(()) };
         let id =
             self.ids.of(self.lineage.namespace(&self.session), None, &["end", event.turn.get().unwrap_or_default()]);
-        let row = MessageRow { duration_ms: Some(duration_ms), ..blank(&id, spot) };
+        let row = MessageRow { duration_ms: Some(duration_ms), ..blank(&id, position) };
         let (seq, parent) = (self.seq, self.parent.clone());
         self.seq += 1;
         self.push_at(seq, parent.as_deref(), self.turn, row)
     }
 
-    fn take_error(&mut self, spot: Spot, message: Option<&str>, info: Option<&str>) -> Result<(), Reject> {
+    fn take_error(&mut self, position: LinePosition, message: Option<&str>, info: Option<&str>) -> Result<(), Reject> {
         self.settle()?;
         self.error = message.map(str::to_owned);
         let id = self.ids.of(self.lineage.namespace(&self.session), None, &["error", message.unwrap_or_default()]);
@@ -141,18 +143,18 @@ impl Rollout<'_, '_> {
             text: message,
             is_error: true,
             error_type: Some(error_type(info, None, message)),
-            ..blank(&id, spot)
+            ..blank(&id, position)
         })
     }
 
-    fn take_abort(&mut self, spot: Spot, reason: &str, duration_ms: Option<i64>) -> Result<(), Reject> {
+    fn take_abort(&mut self, position: LinePosition, reason: &str, duration_ms: Option<i64>) -> Result<(), Reject> {
         self.settle()?;
         let (role, kind) = match reason {
             "review_ended" | "budget_limited" => (Role::System, MessageKind::Notice),
             _ => (Role::User, MessageKind::Abort),
         };
         let id = self.ids.of(self.lineage.namespace(&self.session), None, &["abort", reason]);
-        self.push(MessageRow { role, kind, text: Some(reason), duration_ms, ..blank(&id, spot) })
+        self.push(MessageRow { role, kind, text: Some(reason), duration_ms, ..blank(&id, position) })
     }
 
     /// Marks the messages of the person's last turns, which no longer count.
@@ -167,18 +169,23 @@ impl Rollout<'_, '_> {
         Ok(())
     }
 
-    pub(super) fn enter_review(&mut self, spot: Spot, hint: Option<&str>) -> Result<(), Reject> {
+    pub(super) fn enter_review(&mut self, position: LinePosition, hint: Option<&str>) -> Result<(), Reject> {
         self.settle()?;
         self.begin_person_turn();
         let text = hint.map_or_else(|| "/review".to_owned(), |hint| format!("/review {hint}"));
         let id = self.ids.of(self.lineage.namespace(&self.session), None, &["review", &text]);
-        self.push(MessageRow { role: Role::User, kind: MessageKind::Command, text: Some(&text), ..blank(&id, spot) })
+        self.push(MessageRow {
+            role: Role::User,
+            kind: MessageKind::Command,
+            text: Some(&text),
+            ..blank(&id, position)
+        })
     }
 
-    pub(super) fn leave_review(&mut self, spot: Spot, text: Option<&str>) -> Result<(), Reject> {
+    pub(super) fn leave_review(&mut self, position: LinePosition, text: Option<&str>) -> Result<(), Reject> {
         self.settle()?;
         let id = self.ids.of(self.lineage.namespace(&self.session), None, &["reviewed", text.unwrap_or_default()]);
-        self.push(MessageRow { role: Role::System, kind: MessageKind::Notice, text, ..blank(&id, spot) })
+        self.push(MessageRow { role: Role::System, kind: MessageKind::Notice, text, ..blank(&id, position) })
     }
 
     /// Takes the event at a call's end.

@@ -7,16 +7,16 @@ use chrono::{DateTime, NaiveDateTime, Timelike};
 use super::super::lineage::Lineage;
 use super::super::record::{Git, Line, Meta};
 use super::super::spawn::{source_of, spawn_of, subagent_of};
-use super::{Rollout, Spot};
+use super::{LinePosition, Rollout};
 use crate::extract::{Facts, Reject};
 use crate::source::unescape;
 use crate::tables::SessionKind;
 
 impl Rollout<'_, '_> {
-    pub(super) fn take_meta(&mut self, spot: Spot, meta: &Meta<'_>) -> Result<(), Reject> {
+    pub(super) fn take_meta(&mut self, position: LinePosition, meta: &Meta<'_>) -> Result<(), Reject> {
         self.out.unknown_fields("session_meta field ", &meta.unknown);
         let id = meta.id.get().unwrap_or_default();
-        let is_own = if self.has_meta { id == self.session } else { spot.number == 1 || id == self.session };
+        let is_own = if self.has_meta { id == self.session } else { position.number == 1 || id == self.session };
         if !is_own {
             self.settle()?;
             self.lineage.foreign_meta(id);
@@ -30,7 +30,7 @@ impl Rollout<'_, '_> {
                 id.clone_into(&mut self.session);
             }
             self.lineage = Lineage::of(&self.session, Some(meta));
-            self.facts = first_facts(meta, spot);
+            self.facts = first_facts(meta, position);
             self.provider = meta.provider.owned();
         }
         self.facts.agent_version = meta.version.owned().or(self.facts.agent_version.take());
@@ -82,7 +82,7 @@ fn local_time(moment: i64, named: Option<NaiveDateTime>) -> Option<NaiveDateTime
     (Some(written.with_nanosecond(0)?) == named).then_some(written)
 }
 
-fn first_facts(meta: &Meta<'_>, spot: Spot) -> Facts {
+fn first_facts(meta: &Meta<'_>, position: LinePosition) -> Facts {
     let id = meta.id.get().unwrap_or_default();
     let root = meta.root.get().filter(|root| *root != id);
     let spawn = spawn_of(meta);
@@ -106,7 +106,7 @@ fn first_facts(meta: &Meta<'_>, spot: Spot) -> Facts {
         is_subagent,
         subagent_type: role.or(subagent.filter(|word| word != "thread_spawn")).or(nickname.filter(|_| is_subagent)),
         entrypoint: meta.source.json().and_then(unescape).map(Cow::into_owned).or(meta.originator.owned()),
-        first_moment: meta.timestamp.0.into_iter().chain(spot.moment).min(),
+        first_moment: meta.timestamp.0.into_iter().chain(position.moment).min(),
         ..Facts::default()
     }
 }

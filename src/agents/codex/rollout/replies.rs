@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::super::content::{Content, append};
 use super::super::record::Item;
-use super::{Rollout, Spot, blank};
+use super::{LinePosition, Rollout, blank};
 use crate::agents::held::MOST_IN_REPLY;
 use crate::extract::Reject;
 use crate::source::records::Raw;
@@ -20,7 +20,7 @@ pub(super) struct Reply {
     parent: Option<String>,
     pub(super) seq: i64,
     turn: Option<i64>,
-    spot: Spot,
+    position: LinePosition,
     pub(super) text: Option<Cow<'static, str>>,
     thinking: Option<Cow<'static, str>>,
     model: Option<Rc<str>>,
@@ -50,29 +50,29 @@ impl Reply {
 }
 
 impl Rollout<'_, '_> {
-    pub(super) fn take_item(&mut self, spot: Spot, item: &Item<'_>) -> Result<(), Reject> {
+    pub(super) fn take_item(&mut self, position: LinePosition, item: &Item<'_>) -> Result<(), Reject> {
         self.out.unknown_fields("response_item field ", &item.unknown);
         if self.lineage.is_copied() {
             return Ok(());
         }
-        let is_said = item.kind.get().is_none() && item.role.get().is_some();
-        match item.kind.get().unwrap_or(if is_said { "message" } else { "" }) {
+        let is_message = item.kind.get().is_none() && item.role.get().is_some();
+        match item.kind.get().unwrap_or(if is_message { "message" } else { "" }) {
             // A spawned agent's file has the last messages of its parent's turns, but not the starts of these turns.
             "message" if item.role.is("assistant") && self.lineage.is_before_first_turn() => {
                 self.settle()?;
                 self.drop_copies()
             }
-            "message" if item.role.is("assistant") => self.take_assistant(spot, item),
-            "message" => self.take_user(spot, item),
-            "reasoning" => self.take_reasoning(spot, item),
+            "message" if item.role.is("assistant") => self.take_assistant(position, item),
+            "message" => self.take_user(position, item),
+            "reasoning" => self.take_reasoning(position, item),
             "function_call" | "custom_tool_call" | "local_shell_call" | "tool_search_call" => {
-                self.take_call(spot, item)
+                self.take_call(position, item)
             }
-            "web_search_call" | "image_generation_call" => self.take_hosted_call(spot, item),
+            "web_search_call" | "image_generation_call" => self.take_hosted_call(position, item),
             "function_call_output" | "custom_tool_call_output" | "local_shell_call_output" | "tool_search_output" => {
-                self.take_output(spot, item)
+                self.take_output(position, item)
             }
-            "agent_message" => self.take_agent_message(spot, item),
+            "agent_message" => self.take_agent_message(position, item),
             "ghost_snapshot"
             | "compaction"
             | "compaction_summary"
@@ -86,22 +86,22 @@ impl Rollout<'_, '_> {
         }
     }
 
-    fn take_assistant(&mut self, spot: Spot, item: &Item<'_>) -> Result<(), Reject> {
+    fn take_assistant(&mut self, position: LinePosition, item: &Item<'_>) -> Result<(), Reject> {
         let content = Content::of(item.content.json(), false);
         let text = content.text.unwrap_or_default();
-        let reply = self.reply_for(spot, item.id.get(), &["assistant", &text], true)?;
+        let reply = self.reply_for(position, item.id.get(), &["assistant", &text], true)?;
         reply.held += text.len();
         append(&mut reply.text, Cow::Owned(text.into_owned()));
         reply.attachments += content.attachments;
         Ok(())
     }
 
-    fn take_reasoning(&mut self, spot: Spot, item: &Item<'_>) -> Result<(), Reject> {
+    fn take_reasoning(&mut self, position: LinePosition, item: &Item<'_>) -> Result<(), Reject> {
         let summary = Content::of(item.summary.json(), false).text;
         let plain = Content::of(item.content.json(), false).text;
         let raw = |raw: &Raw<'_>| raw.json().unwrap_or_default().to_owned();
         let parts = ["reasoning", summary.as_deref().unwrap_or_default(), &raw(&item.encrypted)];
-        let reply = self.reply_for(spot, item.id.get(), &parts, true)?;
+        let reply = self.reply_for(position, item.id.get(), &parts, true)?;
         for text in [summary, plain].into_iter().flatten().filter(|text| !text.is_empty()) {
             reply.held += text.len();
             append(&mut reply.thinking, Cow::Owned(text.into_owned()));
@@ -113,7 +113,7 @@ impl Rollout<'_, '_> {
     /// so after an answered call it begins a new response.
     pub(super) fn reply_for(
         &mut self,
-        spot: Spot,
+        position: LinePosition,
         id: Option<&str>,
         parts: &[&str],
         speaks: bool,
@@ -129,12 +129,12 @@ impl Rollout<'_, '_> {
         }
         let reply = match self.reply.take() {
             Some(reply) => reply,
-            None => self.new_reply(spot, id, parts),
+            None => self.new_reply(position, id, parts),
         };
         Ok(self.reply.insert(reply))
     }
 
-    fn new_reply(&mut self, spot: Spot, id: Option<&str>, parts: &[&str]) -> Reply {
+    fn new_reply(&mut self, position: LinePosition, id: Option<&str>, parts: &[&str]) -> Reply {
         let id = self.ids.of(self.lineage.namespace(&self.session), id, parts);
         let seq = self.seq;
         self.seq += 1;
@@ -144,7 +144,7 @@ impl Rollout<'_, '_> {
             id,
             seq,
             turn: self.turn,
-            spot,
+            position,
             text: None,
             thinking: None,
             model: self.model.clone(),
@@ -168,7 +168,7 @@ impl Rollout<'_, '_> {
             model: reply.model.as_deref(),
             response_id: reply.response_id.as_deref(),
             attachments: reply.attachments,
-            ..blank(&reply.id, reply.spot)
+            ..blank(&reply.id, reply.position)
         };
         self.push_at(reply.seq, reply.parent.as_deref(), reply.turn, row)?;
         self.release_calls(&reply)

@@ -4,13 +4,13 @@ use super::super::counts::{Billed, Counted, Numbers};
 use super::super::limits::Limits;
 use super::super::record::{RateLimits, TokenInfo, UsageRecord};
 use super::super::response_id;
-use super::{Rollout, Spot};
+use super::{LinePosition, Rollout};
 use crate::extract::{Kind, Reject, key};
 
 impl Rollout<'_, '_> {
     /// Takes running totals. They are written after each response, and again at changed limits, at compactions and in
     /// copies.
-    pub(super) fn take_count(&mut self, spot: Spot, info: Option<&TokenInfo<'_>>) -> Result<(), Reject> {
+    pub(super) fn take_count(&mut self, position: LinePosition, info: Option<&TokenInfo<'_>>) -> Result<(), Reject> {
         let Some(info) = info else { return Ok(()) };
         let is_inherited = self.lineage.is_before_first_turn();
         if is_inherited {
@@ -32,26 +32,26 @@ impl Rollout<'_, '_> {
             }
             Counted::Response { .. } if self.turn_has_records => Ok(()),
             Counted::Response { numbers, total } => {
-                let name = match (total, spot.moment) {
+                let name = match (total, position.moment) {
                     (Some(total), _) => total.to_string(),
                     (None, Some(moment)) => format!("at-{moment}"),
-                    (None, None) => format!("line-{}", spot.number),
+                    (None, None) => format!("line-{}", position.number),
                 };
                 let id = self.first_free(format!("{}#{name}", self.lineage.namespace(&self.session)));
-                self.bill(spot, id, numbers, true)
+                self.bill(position, id, numbers, true)
             }
         }
     }
 
     /// Notes the limits that were recorded with a count, unless they were copied from another thread.
-    pub(super) fn take_limits(&mut self, spot: Spot, told: Option<&RateLimits<'_>>) {
-        if let Some(told) = told.filter(|_| !self.lineage.is_before_first_turn() && !self.lineage.is_copied()) {
-            self.limits = Limits::of(told, spot.moment);
+    pub(super) fn take_limits(&mut self, position: LinePosition, recorded: Option<&RateLimits<'_>>) {
+        if let Some(recorded) = recorded.filter(|_| !self.lineage.is_before_first_turn() && !self.lineage.is_copied()) {
+            self.limits = Limits::of(recorded, position.moment);
         }
     }
 
     /// Takes the record of one response, which names its thread.
-    pub(super) fn take_record(&mut self, spot: Spot, record: &UsageRecord<'_>) -> Result<(), Reject> {
+    pub(super) fn take_record(&mut self, position: LinePosition, record: &UsageRecord<'_>) -> Result<(), Reject> {
         self.out.unknown_fields("token_usage_record field ", &record.unknown);
         if let Some(thread) = record.thread.get() {
             self.lineage.named(thread == self.session);
@@ -78,20 +78,21 @@ impl Rollout<'_, '_> {
             return Ok(());
         }
         let weak = self.lineage.is_unclear();
-        let told = self.billed.as_mut().filter(|billed| billed.is_from_totals && billed.numbers.is_same_as(numbers));
-        if let Some(billed) = told {
+        let recorded =
+            self.billed.as_mut().filter(|billed| billed.is_from_totals && billed.numbers.is_same_as(numbers));
+        if let Some(billed) = recorded {
             // The response keeps its name, because lakes filled before the record was written have it.
             (billed.is_from_totals, billed.weak) = (false, weak);
             self.responses.insert(key("", Kind::Response, &id));
             return Ok(());
         }
-        self.bill(spot, id, numbers, false)
+        self.bill(position, id, numbers, false)
     }
 
     /// Takes a billed response. It belongs to the open reply, or to the next one if counts come before their replies.
     pub(super) fn bill(
         &mut self,
-        spot: Spot,
+        position: LinePosition,
         id: String,
         numbers: Numbers,
         is_from_totals: bool,
@@ -116,7 +117,7 @@ impl Rollout<'_, '_> {
             message_id,
             seq,
             turn: self.turn,
-            timestamp: spot.moment,
+            timestamp: position.moment,
             model: self.model.clone(),
             service_tier: self.service_tier.clone(),
             effort: self.effort.clone(),
@@ -125,7 +126,7 @@ impl Rollout<'_, '_> {
             numbers,
             is_first: std::mem::take(&mut self.awaits_first),
             first_token_ms: None,
-            source_line: i64::try_from(spot.number).ok(),
+            source_line: i64::try_from(position.number).ok(),
             copies: 0,
             weak: self.lineage.is_unclear(),
             is_from_totals,

@@ -5,7 +5,7 @@ use super::super::content::Content;
 use super::super::history::prompt_key;
 use super::super::record::Item;
 use super::super::typed;
-use super::{Rollout, Spot, blank};
+use super::{LinePosition, Rollout, blank};
 use crate::extract::Reject;
 use crate::tables::{MessageKind, MessageRow, Role};
 
@@ -17,11 +17,11 @@ pub(super) struct Waiting {
     /// A prompt that an event reported and whose message has not come yet.
     announced: Option<String>,
     /// The place of that event.
-    announced_at: Option<Spot>,
+    announced_at: Option<LinePosition>,
     /// The last prompt, until the model answers: a second event may report it.
     last: Option<String>,
     /// True if the file has events of prompts.
-    tells: bool,
+    has_events: bool,
     /// The last prompt, until its turn's settings have come.
     prompt: Option<Prompt>,
 }
@@ -38,11 +38,11 @@ struct UserMessage {
     id: String,
     text: String,
     attachments: i64,
-    spot: Spot,
+    position: LinePosition,
 }
 
 impl Rollout<'_, '_> {
-    pub(super) fn take_user(&mut self, spot: Spot, item: &Item<'_>) -> Result<(), Reject> {
+    pub(super) fn take_user(&mut self, position: LinePosition, item: &Item<'_>) -> Result<(), Reject> {
         self.settle()?;
         let content = Content::of(item.content.json(), false);
         let text = content.text.unwrap_or_default().into_owned();
@@ -55,10 +55,10 @@ impl Rollout<'_, '_> {
             self.facts.project_path = Some(folder.to_owned());
             self.cwd.get_or_insert_with(|| folder.to_owned());
         }
-        let message = UserMessage { id, text, attachments: content.attachments, spot };
+        let message = UserMessage { id, text, attachments: content.attachments, position };
         if role != "user" {
             let text = Some(message.text.as_str());
-            let row = MessageRow { role: Role::System, kind: MessageKind::Meta, text, ..blank(&message.id, spot) };
+            let row = MessageRow { role: Role::System, kind: MessageKind::Meta, text, ..blank(&message.id, position) };
             return self.push(row);
         }
         let announced = self.waiting.announced.take();
@@ -73,14 +73,14 @@ impl Rollout<'_, '_> {
     }
 
     /// Takes an event that reports a typed prompt.
-    pub(super) fn take_announced(&mut self, spot: Spot, text: &str) -> Result<(), Reject> {
-        self.waiting.tells = true;
+    pub(super) fn take_announced(&mut self, position: LinePosition, text: &str) -> Result<(), Reject> {
+        self.waiting.has_events = true;
         match self.waiting.message.take() {
             Some(message) if typed::is_announced(&message.text, text) => self.push_prompt(&message, text),
             message => {
                 self.waiting.message = message;
                 self.waiting.announced = Some(text.to_owned());
-                self.waiting.announced_at = Some(spot);
+                self.waiting.announced_at = Some(position);
                 Ok(())
             }
         }
@@ -91,13 +91,13 @@ impl Rollout<'_, '_> {
         self.flush_user()?;
         let last = self.waiting.last.take();
         let announced = self.waiting.announced.take().filter(|text| !text.is_empty() && Some(text) != last.as_ref());
-        let (Some(text), Some(spot)) = (announced, self.waiting.announced_at.take()) else { return Ok(()) };
+        let (Some(text), Some(position)) = (announced, self.waiting.announced_at.take()) else { return Ok(()) };
         if self.lineage.is_copied() {
             return Ok(());
         }
         self.close_reply()?;
         let id = self.ids.of(self.lineage.namespace(&self.session), None, &["user", &text]);
-        let message = UserMessage { id, text, attachments: 0, spot };
+        let message = UserMessage { id, text, attachments: 0, position };
         self.push_prompt(&message, "")?;
         self.waiting.last = None;
         Ok(())
@@ -106,7 +106,7 @@ impl Rollout<'_, '_> {
     /// Emits the message without an event.
     pub(super) fn flush_user(&mut self) -> Result<(), Reject> {
         let Some(message) = self.waiting.message.take() else { return Ok(()) };
-        let is_open = !self.waiting.tells || self.waiting.announced.is_some();
+        let is_open = !self.waiting.has_events || self.waiting.announced.is_some();
         if is_open && !typed::is_injected(&message.text) {
             self.waiting.announced = None;
             return self.push_prompt(&message, "");
@@ -116,7 +116,7 @@ impl Rollout<'_, '_> {
             kind: MessageKind::Meta,
             text: Some(message.text.as_str()),
             attachments: message.attachments,
-            ..blank(&message.id, message.spot)
+            ..blank(&message.id, message.position)
         };
         self.push(row)
     }
@@ -130,8 +130,9 @@ impl Rollout<'_, '_> {
         if self.claims_prompts {
             self.out.claim(prompt_key(self.out.agent(), text), false);
         }
-        let UserMessage { id, attachments, spot, .. } = message;
-        let message = UserMessage { id: id.clone(), text: text.to_owned(), attachments: *attachments, spot: *spot };
+        let UserMessage { id, attachments, position, .. } = message;
+        let message =
+            UserMessage { id: id.clone(), text: text.to_owned(), attachments: *attachments, position: *position };
         let (seq, parent, turn) = (self.seq, self.parent.replace(id.clone()), self.turn);
         self.seq += 1;
         self.waiting.prompt = Some(Prompt { message, seq, parent, turn });
@@ -148,7 +149,7 @@ impl Rollout<'_, '_> {
             text: Some(message.text.as_str()),
             attachments: message.attachments,
             permission_mode: mode.as_deref(),
-            ..blank(&message.id, message.spot)
+            ..blank(&message.id, message.position)
         };
         self.push_at(seq, parent.as_deref(), turn, row)
     }
@@ -162,7 +163,7 @@ impl Rollout<'_, '_> {
     }
 
     /// Takes a message of one agent to another. The first message to a spawned agent is its task.
-    pub(super) fn take_agent_message(&mut self, spot: Spot, item: &Item<'_>) -> Result<(), Reject> {
+    pub(super) fn take_agent_message(&mut self, position: LinePosition, item: &Item<'_>) -> Result<(), Reject> {
         if self.lineage.is_copied() {
             return Ok(());
         }
@@ -177,6 +178,6 @@ impl Rollout<'_, '_> {
         let id = self.ids.of(self.lineage.namespace(&self.session), item.id.get(), &["agent", &text]);
         let mode = self.permission_mode.clone().filter(|_| is_task);
         let permission_mode = mode.as_deref();
-        self.push(MessageRow { role: Role::User, kind, text: Some(&text), permission_mode, ..blank(&id, spot) })
+        self.push(MessageRow { role: Role::User, kind, text: Some(&text), permission_mode, ..blank(&id, position) })
     }
 }

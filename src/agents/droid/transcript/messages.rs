@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::super::calls::Name;
-use super::super::content::{Block, plain_text, said};
+use super::super::content::{Block, flag, plain_text};
 use super::super::model::model_name;
 use super::super::record::{Line, Message};
 use super::super::reminder::{Surroundings, reminders};
@@ -60,7 +60,7 @@ impl Transcript<'_, '_> {
             attachments: user.attachments,
             permission_mode: autonomy.as_deref(),
             is_error: user.kind == MessageKind::ApiError
-                || message.content.of_type("tool_result").any(|result| said(&result.is_error) == Some(true)),
+                || message.content.of_type("tool_result").any(|result| flag(&result.is_error) == Some(true)),
             ..blank(user.role, user.kind)
         };
         self.push(line, at, row)
@@ -143,7 +143,7 @@ impl Transcript<'_, '_> {
         let made_up = block.call.get().map_or_else(|| self.made_up(at.id, "result", parts), |_| String::new());
         let of = Name { namespace: self.origin.copied(), id: block.call.get(), made_up: &made_up };
         let text = block.content.0.as_deref().map(Cow::Borrowed);
-        let result = ToolResult { text, is_error: said(&block.is_error), exit_code: None };
+        let result = ToolResult { text, is_error: flag(&block.is_error), exit_code: None };
         of.close(&mut self.thread, at, result, self.out)
     }
 }

@@ -59,7 +59,7 @@ impl Transcript<'_, '_> {
         self.thread.finish(self.out)
     }
 
-    /// One row for the whole session: no record tells of a single response. A fork starts counting anew.
+    /// One row for the whole session: no record is about a single response. A fork starts counting anew.
     fn push_total(&mut self, total: Total, source: &Source<'_>) -> Result<(), Reject> {
         let (seq, timestamp) = self.replies.last.unwrap_or((0, self.last_moment));
         let id = format!("{}:total", self.thread.id());

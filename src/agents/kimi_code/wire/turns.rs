@@ -2,7 +2,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::super::record::{Failure, Line, Origin, Said};
+use super::super::record::{Failure, Line, Message, Origin};
 use super::Wire;
 use crate::agents::kit::calls::Outcome;
 use crate::agents::kit::texts::add_line;
@@ -37,9 +37,9 @@ fn is_anchor(origin: &Origin<'_>) -> bool {
 }
 
 impl Wire<'_, '_> {
-    pub(super) fn take_message(&mut self, said: &Said<'_>, at: Position<'_>) -> Result<(), Reject> {
+    pub(super) fn take_message(&mut self, message: &Message<'_>, at: Position<'_>) -> Result<(), Reject> {
         let (mut text, mut thinking, mut attachments) = (String::new(), String::new(), 0);
-        for part in &said.content.0 {
+        for part in &message.content.0 {
             match (part.text.get(), part.thinking.get()) {
                 (Some(part), _) => add_line(&mut text, part),
                 (None, Some(part)) => add_line(&mut thinking, part),
@@ -47,13 +47,13 @@ impl Wire<'_, '_> {
             }
         }
         let made_up = || self.own_id(at.moment, &format!("{:016x}", xxh3_64(text.as_bytes())));
-        let id = said.id.owned().unwrap_or_else(made_up);
+        let id = message.id.owned().unwrap_or_else(made_up);
         if self.thread.has(Kind::Message, &id) {
             return Ok(());
         }
         let default = Origin::default();
-        let origin = said.origin.0.as_ref().unwrap_or(&default);
-        let (role, kind) = match said.role.get() {
+        let origin = message.origin.0.as_ref().unwrap_or(&default);
+        let (role, kind) = match message.role.get() {
             Some("assistant") => (Role::Assistant, MessageKind::Reply),
             Some("tool") => (Role::Tool, MessageKind::ToolResult),
             _ => match kind_of(origin, self.out) {

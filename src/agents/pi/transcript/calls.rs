@@ -7,7 +7,7 @@ use serde::de::IgnoredAny;
 use super::super::content::Block;
 use super::super::record::{Arguments, Message};
 use super::super::tools;
-use super::{Spot, Transcript, at_moment, named_key};
+use super::{PlacedEntry, Transcript, at_moment, named_key};
 use crate::agents::kit::calls::{Call, Outcome};
 use crate::agents::kit::thread::{Position, Thread};
 use crate::extract::{Kind, NoteField, Reject, Request};
@@ -17,7 +17,7 @@ use crate::tables::{Category, Status};
 impl Transcript<'_, '_> {
     pub(super) fn open_call(
         &mut self,
-        spot: &Spot<'_, '_>,
+        placed: &PlacedEntry<'_, '_>,
         message: &Message<'_>,
         block: &Block<'_>,
         place: usize,
@@ -26,8 +26,8 @@ impl Transcript<'_, '_> {
         let of_tool = tools::call(block.name.get().unwrap_or("unknown"));
         let asked = block.arguments.json().map(asked).unwrap_or_default();
         let call = Call {
-            id: call_id(&mut self.thread, &spot.at, block.id.get(), place),
-            message_id: Some(spot.at.id.to_owned()),
+            id: call_id(&mut self.thread, &placed.at, block.id.get(), place),
+            message_id: Some(placed.at.id.to_owned()),
             response_id: response.map(str::to_owned),
             input: asked.input,
             command: asked.command.filter(|_| of_tool.category == Category::Shell),
@@ -38,13 +38,13 @@ impl Transcript<'_, '_> {
             },
             ..of_tool
         };
-        self.thread.open_named_call(&spot.at, block.id.get(), call, self.out)
+        self.thread.open_named_call(&placed.at, block.id.get(), call, self.out)
     }
 
-    pub(super) fn close_call(&mut self, spot: &Spot<'_, '_>, message: &Message<'_>) -> Result<(), Reject> {
+    pub(super) fn close_call(&mut self, placed: &PlacedEntry<'_, '_>, message: &Message<'_>) -> Result<(), Reject> {
         let id = message.call.get();
-        let call = self.thread.take_call(&spot.at, id.unwrap_or(spot.at.id), |thread| Call {
-            id: call_id(thread, &spot.at, id, 0),
+        let call = self.thread.take_call(&placed.at, id.unwrap_or(placed.at.id), |thread| Call {
+            id: call_id(thread, &placed.at, id, 0),
             ..tools::call(message.tool.get().unwrap_or("unknown"))
         });
         let Some(mut call) = call else { return Ok(()) };
@@ -64,26 +64,26 @@ impl Transcript<'_, '_> {
             let root = self.known.root_session_id.as_deref().unwrap_or(self.thread.id());
             self.out.note(NoteField::Root, child, 0, root);
         }
-        self.thread.close_call(&call, &Outcome { output, ended_at: spot.at.moment, ..end }, self.out)
+        self.thread.close_call(&call, &Outcome { output, ended_at: placed.at.moment, ..end }, self.out)
     }
 
     /// Adds a command of the person's own: call and result in one.
     pub(super) fn push_execution(
         &mut self,
-        spot: &Spot<'_, '_>,
+        placed: &PlacedEntry<'_, '_>,
         message: &Message<'_>,
         tool: &'static str,
         code: Option<&str>,
     ) -> Result<(), Reject> {
         let field = if tool == "bash" { "command" } else { "code" };
         let call = Call {
-            id: format!("{}:{tool}", spot.at.id),
-            message_id: Some(spot.at.id.to_owned()),
+            id: format!("{}:{tool}", placed.at.id),
+            message_id: Some(placed.at.id.to_owned()),
             input: code.map(|code| serde_json::json!({ field: code }).to_string()),
             command: code.filter(|_| tool == "bash").map(str::to_owned),
             ..tools::call(tool)
         };
-        let call = self.thread.number_call(&spot.at, call);
+        let call = self.thread.number_call(&placed.at, call);
         let exit_code = message.exit_code.0;
         let status = match exit_code {
             _ if message.cancelled.0 => Status::Interrupted,
@@ -91,7 +91,7 @@ impl Transcript<'_, '_> {
             _ => Status::Error,
         };
         let output = message.output.0.as_deref().map(Cow::Borrowed);
-        let end = Outcome { status, exit_code, output, ended_at: spot.at.moment, ..Outcome::default() };
+        let end = Outcome { status, exit_code, output, ended_at: placed.at.moment, ..Outcome::default() };
         self.thread.close_call(&call, &end, self.out)
     }
 }

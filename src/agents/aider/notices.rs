@@ -4,7 +4,7 @@ use super::tokens::{self, Printed};
 
 /// Meaning of a printed block.
 #[derive(Debug, PartialEq)]
-pub(super) enum Told<'t> {
+pub(super) enum Notice<'t> {
     /// `Aider v0.86.1`.
     Version(&'t str),
     /// `Main model: M with diff edit format`, at the start and whenever the model changes.
@@ -50,49 +50,49 @@ pub(super) enum Topic<'t> {
 const EDIT_FAILED: [&str; 2] = ["The LLM did not conform to the edit format", "Malformed response #"];
 
 /// Reads a block.
-pub(super) fn read(text: &str) -> Told<'_> {
+pub(super) fn read(text: &str) -> Notice<'_> {
     let after = |beginning: &str| text.strip_prefix(beginning).map(str::trim);
     if let Some(printed) = tokens::read(text) {
-        Told::Usage(printed)
+        Notice::Usage(printed)
     } else if let Some(version) = after("Aider v") {
-        Told::Version(version)
+        Notice::Version(version)
     } else if let Some(model) = ["Main model: ", "Model: ", "Models: "].iter().find_map(|beginning| after(beginning)) {
-        model.split_once(" with ").map_or(Told::Other, |(model, _)| Told::Model(model))
+        model.split_once(" with ").map_or(Notice::Other, |(model, _)| Notice::Model(model))
     } else if let Some(path) = after("Applied edit to ") {
-        Told::Applied(path)
+        Notice::Applied(path)
     } else if let Some(path) = after("Did not apply edit to ") {
-        Told::NotApplied(path.strip_suffix(" (--dry-run)").unwrap_or(path))
+        Notice::NotApplied(path.strip_suffix(" (--dry-run)").unwrap_or(path))
     } else if let Some(path) = after("Skipping edits to ") {
-        Told::NotApplied(path.split_once(" that matches").map_or(path, |(path, _)| path))
+        Notice::NotApplied(path.split_once(" that matches").map_or(path, |(path, _)| path))
     } else if let Some(command) = after("Running ") {
-        Told::Running(command)
-    } else if let Some(told) = commit(text).or_else(|| question(text)) {
-        told
+        Notice::Running(command)
+    } else if let Some(notice) = commit(text).or_else(|| question(text)) {
+        notice
     } else if EDIT_FAILED.iter().any(|beginning| text.starts_with(beginning)) || is_failed_match(text) {
-        Told::EditFailed
+        Notice::EditFailed
     } else if is_failed_request(text) {
-        Told::Failed
+        Notice::Failed
     } else if text.starts_with("Retrying in ") {
-        Told::Retrying
+        Notice::Retrying
     } else if is_limit(text) {
-        Told::Limit
+        Notice::Limit
     } else if text.starts_with("^C") || text == "Interrupted by user" {
-        Told::Interrupted
+        Notice::Interrupted
     } else {
-        Told::Other
+        Notice::Other
     }
 }
 
 /// `Commit 1a2b3c4 fix: bug in a.py`.
-fn commit(text: &str) -> Option<Told<'_>> {
+fn commit(text: &str) -> Option<Notice<'_>> {
     let rest = text.strip_prefix("Commit ")?;
     let (hash, message) = rest.split_once(' ').unwrap_or((rest, ""));
     let is_hash = (7..=40).contains(&hash.len()) && hash.bytes().all(|digit| digit.is_ascii_hexdigit());
-    is_hash.then(|| Told::Commit { hash, message: message.trim() })
+    is_hash.then(|| Notice::Commit { hash, message: message.trim() })
 }
 
 /// `Run shell command? (Y)es/(N)o [Yes]: n`, or `Add these files to the chat? yes` as until about 0.36.
-fn question(text: &str) -> Option<Told<'_>> {
+fn question(text: &str) -> Option<Notice<'_>> {
     let (question, rest) = text.split_once('?')?;
     let answer = if rest.contains("(Y)es") { rest.rsplit_once(": ")?.1 } else { rest };
     let is_allowed = match answer.trim().to_ascii_lowercase().as_str() {
@@ -119,7 +119,7 @@ fn question(text: &str) -> Option<Told<'_>> {
     } else {
         Topic::Other
     };
-    Some(Told::Asked { about, is_allowed })
+    Some(Notice::Asked { about, is_allowed })
 }
 
 /// `# 1 SEARCH/REPLACE block failed to match!`.
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn questions_of_old_and_new() {
-        let asked = |about, is_allowed| Told::Asked { about, is_allowed };
+        let asked = |about, is_allowed| Notice::Asked { about, is_allowed };
         let new = "Allow edits to file that has not been added to the chat? (Y)es/(N)o [Yes]: n";
         assert_eq!(read(new), asked(Topic::Edit(None), false));
         assert_eq!(read("Run shell commands? (Y)es/(N)o/(D)on't ask again [Yes]: d"), asked(Topic::Shell, false));
@@ -160,19 +160,19 @@ mod tests {
         assert_eq!(read(old), asked(Topic::Edit(Some("a/b.py")), true));
         assert_eq!(read("Allow creation of new file c.py? no"), asked(Topic::Edit(Some("c.py")), false));
         assert_eq!(read("Add file to the chat? (Y)es/(N)o/(A)ll/(S)kip all [Yes]: a"), asked(Topic::Again, true));
-        assert_eq!(read("what? I said"), Told::Other);
+        assert_eq!(read("what? I said"), Notice::Other);
     }
 
     #[test]
     fn acts_and_failures() {
-        assert_eq!(read("Commit 1a2b3c4 fix: a"), Told::Commit { hash: "1a2b3c4", message: "fix: a" });
-        assert_eq!(read("Commit often"), Told::Other);
-        assert_eq!(read("Skipping edits to x.log that matches gitignore spec."), Told::NotApplied("x.log"));
-        assert_eq!(read("# 2 SEARCH/REPLACE blocks failed to match!"), Told::EditFailed);
-        assert_eq!(read("Models: gpt-4o with diff edit format, weak model gpt-3.5-turbo"), Told::Model("gpt-4o"));
-        assert_eq!(read("Model gpt-4o has hit a token limit!"), Told::Failed);
-        assert_eq!(read("Only 3 reflections allowed, stopping."), Told::Limit);
-        assert_eq!(read("Only 10 reflections allowed, stopping."), Told::Limit);
-        assert_eq!(read("Only three files changed"), Told::Other);
+        assert_eq!(read("Commit 1a2b3c4 fix: a"), Notice::Commit { hash: "1a2b3c4", message: "fix: a" });
+        assert_eq!(read("Commit often"), Notice::Other);
+        assert_eq!(read("Skipping edits to x.log that matches gitignore spec."), Notice::NotApplied("x.log"));
+        assert_eq!(read("# 2 SEARCH/REPLACE blocks failed to match!"), Notice::EditFailed);
+        assert_eq!(read("Models: gpt-4o with diff edit format, weak model gpt-3.5-turbo"), Notice::Model("gpt-4o"));
+        assert_eq!(read("Model gpt-4o has hit a token limit!"), Notice::Failed);
+        assert_eq!(read("Only 3 reflections allowed, stopping."), Notice::Limit);
+        assert_eq!(read("Only 10 reflections allowed, stopping."), Notice::Limit);
+        assert_eq!(read("Only three files changed"), Notice::Other);
     }
 }
