@@ -96,8 +96,8 @@ struct Shared<'a> {
     pricer: Pricer,
     syncer: Syncer,
     old: OldClaims,
-    /// True if rows of the lake stay where their sources say less: not if their texts were stored by another policy.
-    keeps_fuller: bool,
+    /// True if rows with texts stay where their sources have less of them: not if another policy stored the texts.
+    keeps_texts: bool,
     /// Names of the sources that the pass reads.
     read_again: HashSet<Arc<str>>,
     /// Parts with lost or damaged files.

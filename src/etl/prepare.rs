@@ -53,7 +53,7 @@ pub(super) fn prepare<'a>(
         pricer,
         syncer: Syncer::start(),
         old,
-        keeps_fuller: run.policy.stores_texts_of(&Policy::of_lake(manifest)),
+        keeps_texts: run.policy.stores_texts_of(&Policy::of_lake(manifest)),
         notes: Mutex::new(known_notes(manifest, &read_again)),
         read_again,
         damaged_parts: &damaged.parts,

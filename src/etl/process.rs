@@ -98,7 +98,7 @@ fn rebuild(
     for (id, reads) in sessions {
         let known = old.get(id.as_str());
         let old_part = known.map(|(part, _)| part.clone());
-        let session = Rebuilt::new(group.agent, id, reads, &shared.old, old_part, shared.keeps_fuller, grown);
+        let session = Rebuilt::new(group.agent, id, reads, &shared.old, old_part, shared.keeps_texts, grown);
         let is_same = known.is_some_and(|(_, entry)| {
             // A file with the same content as another of the session is one more copy of it.
             let mut sources = session.sources.iter().map(|source| &source.member.replica.source);

@@ -81,7 +81,7 @@ impl Rebuilt {
         mut reads: Vec<ReadSession>,
         old: &OldClaims,
         old_part: Option<PartName>,
-        keeps_fuller: bool,
+        keeps_texts: bool,
         grown: &HashSet<String>,
     ) -> Self {
         reads.sort_by_key(|read| {
@@ -99,7 +99,7 @@ impl Rebuilt {
         let seen: Vec<Seen> = reads.iter_mut().map(seen).collect();
         let is_corrected = seen.iter().any(|seen| seen.reading.is_by_other_parser());
         let has_grown = olds.iter().any(|old| grown.contains(&*old.source));
-        let mut absorbed = absorb(seen, &olds, keeps_fuller);
+        let mut absorbed = absorb(seen, &olds, keeps_texts);
         absorbed.unread.iter_mut().filter(|old| grown.contains(&*old.source)).for_each(forget_held);
         for ((read, replica), left_out) in reads.iter_mut().zip(absorbed.read).zip(absorbed.left_out) {
             (read.replica, read.left_out) = (replica, left_out);

@@ -44,6 +44,7 @@ pub(super) fn of_response(row: &UsageRow<'_>, copy: &ResponseCopy) -> u64 {
     let tokens = tokens.and_then(|tokens| u64::try_from(tokens).ok()).unwrap_or(0);
     let columns = [
         row.timestamp.is_some(),
+        row.message_id.is_some(),
         row.provider.is_some(),
         row.request_id.is_some(),
         row.service_tier.is_some(),

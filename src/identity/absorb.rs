@@ -60,9 +60,9 @@ pub(crate) struct Absorbed {
     pub(crate) superseded: KeySet,
 }
 
-/// Joins the readings of a session's sources with the memory of them. `keeps_fuller` is false if fuller rows of the
-/// lake do not stay, because another policy stored their texts.
-pub(crate) fn absorb(mut seen: Vec<Seen>, before: &[&Replica], keeps_fuller: bool) -> Absorbed {
+/// Joins the readings of a session's sources with the memory of them. `keeps_texts` is false if another policy stored the
+/// texts of the lake. Then fuller rows stay only if they have no texts: those of responses.
+pub(crate) fn absorb(mut seen: Vec<Seen>, before: &[&Replica], keeps_texts: bool) -> Absorbed {
     let mut left_out = vec![Vec::new(); seen.len()];
     if !before.is_empty() {
         for it in &mut seen {
@@ -76,9 +76,10 @@ pub(crate) fn absorb(mut seen: Vec<Seen>, before: &[&Replica], keeps_fuller: boo
         }
     }
     let mut superseded = superseded(seen.iter().map(|it| &it.replica).chain(before.iter().copied()));
-    if keeps_fuller {
-        leave_out_poorer(&mut seen, before, &superseded, &mut left_out);
-    }
+    let may_stay = |record: &Record| {
+        (keeps_texts || record.kind == Kind::Response) && record.is_owned && !superseded.contains(&record.key)
+    };
+    leave_out_poorer(&mut seen, before, may_stay, &mut left_out);
     let mut unread = Vec::new();
     let kept: KeySet = left_out.iter().flatten().map(|record: &Record| record.key).collect();
     let held: KeySet = seen.iter().flat_map(|it| &it.replica.records).map(|record| record.key).collect();
@@ -174,15 +175,19 @@ fn demote_rest_of_reply(read: &mut Replica, old: &Replica) {
     }
 }
 
-/// Removes records from the readings of which the lake's row is fuller, except `superseded` ones, of which another
-/// record is fuller.
-fn leave_out_poorer(seen: &mut [Seen], before: &[&Replica], superseded: &KeySet, left_out: &mut [Vec<Record>]) {
+/// Removes records from the readings of which the lake's row is fuller and `may_stay`.
+fn leave_out_poorer(
+    seen: &mut [Seen],
+    before: &[&Replica],
+    may_stay: impl Fn(&Record) -> bool,
+    left_out: &mut [Vec<Record>],
+) {
     let held: Vec<KeyMap<u64>> = seen.iter().map(|it| fullness_of(&it.replica)).collect();
     let mut poorer: Vec<KeySet> = vec![KeySet::default(); seen.len()];
     for old in before {
         let Some(own) = seen.iter().position(|it| it.replica.source == old.source) else { continue };
         let is_corrected = seen.get(own).is_some_and(|it| !it.reading.keeps_dropped());
-        for record in old.records.iter().filter(|record| record.is_owned && !superseded.contains(&record.key)) {
+        for record in old.records.iter().filter(|record| may_stay(record)) {
             // This reading corrects what the source held, but not what it had dropped before.
             if is_corrected && record.state == State::Held {
                 continue;

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use llrem::agents::AGENTS;
+use llrem::etl::Options;
+use llrem::redact::Mode;
 use proptest::prelude::*;
 use proptest::sample::Index;
 use serde_json::Value;
@@ -309,6 +311,46 @@ fn what_was_told_beside_a_chat_stays() {
         }
     }
 }
+
+/// A run after a companion file was deleted reads less of the responses, with whatever policy.
+#[test]
+fn no_response_becomes_poorer_without_a_companion() {
+    let policies: [fn(&mut Options); 2] = [|_| {}, |options| options.redact = Mode::Strict];
+    let mut poorer = Vec::new();
+    for case in AGENTS.iter().flat_map(|agent| Case::of(agent.about().id)) {
+        let home = Home::of(&case);
+        let paths = paths(&home);
+        let companions = AGENTS.iter().flat_map(|agent| paths.iter().flat_map(|path| agent.companions(path)));
+        let companions: BTreeSet<PathBuf> = companions.filter(|path| path.is_file() && !paths.contains(path)).collect();
+        for companion in companions {
+            let bytes = std::fs::read(&companion).unwrap();
+            for policy in policies {
+                let _ = std::fs::remove_dir_all(home.beside("full"));
+                let lake = Built::full(&home);
+                let before = lake.rows().values("usage");
+                std::fs::remove_file(&companion).unwrap();
+                lake.run_with(policy);
+                let after = lake.rows().values("usage");
+                write(&companion, &bytes);
+                let file = companion.display();
+                for row in before {
+                    let same = |other: &&Value| KEYS.iter().all(|key| other[key] == row[key]);
+                    let Some(now) = after.iter().find(same) else {
+                        poorer.push(format!("{} without {file}: lost {row}", case.name));
+                        continue;
+                    };
+                    let columns = row.as_object().unwrap().iter().filter(|(_, value)| !value.is_null());
+                    let lost = columns.filter(|(column, _)| now[column.as_str()].is_null());
+                    poorer
+                        .extend(lost.map(|(column, value)| format!("{} without {file}: {column} {value}", case.name)));
+                }
+            }
+        }
+    }
+    assert!(poorer.is_empty(), "{}", poorer.join("\n"));
+}
+
+const KEYS: [&str; 3] = ["agent", "session_id", "response_id"];
 
 /// Whichever one of its sources goes first.
 #[test]
