@@ -12,13 +12,13 @@ use super::gathered::Gathered;
 use super::group::{Group, NewPart, Outcome, PART_WEIGHT, SessionOut, SessionSums};
 use super::old_rows::{OldRows, Place};
 use super::read::{Planned, Read, ReadSession, read};
-use super::rebuild::{Carried, Rebuilt, with_news};
+use super::rebuild::{Carried, Readings, Rebuilt, with_news};
 use super::renamed::find_renamed;
 use super::sessions::KnownSessions;
 use super::{Shared, check_interrupt, sessions, turns};
 use crate::error::Result;
 use crate::extract::Facts;
-use crate::identity::{KeySet, Reading, Replica};
+use crate::identity::{KeySet, Replica};
 use crate::lake::claims::{self, Keys, StoredReplica};
 use crate::lake::layout::PartName;
 use crate::lake::manifest::{Marks, PartEntry, SessionEntry};
@@ -57,9 +57,9 @@ pub(super) fn process(shared: &Shared<'_>, group: Group, work: Work) -> Result<O
             sessions.entry(session.replica.session.to_string()).or_default().push(session);
         }
     }
-    let grown = reads.iter().filter(|read| read.reading == Reading::Grown);
-    let grown: HashSet<String> = grown.map(|read| read.planned.name.to_string()).collect();
-    let (mut rebuilt, same) = rebuild(shared, &group, sessions, &grown)?;
+    let complete = reads.iter().filter(|read| read.is_complete);
+    let readings = complete.map(|read| (Arc::clone(&read.planned.name), read.reading)).collect();
+    let (mut rebuilt, same) = rebuild(shared, &group, sessions, &readings)?;
     judge(shared, group.agent, &mut rebuilt, &same);
     let verdicts = rebuilt.iter().flat_map(Rebuilt::members).map(|member| (member.number, member.verdict)).collect();
     // Taken before the rows are written: what another thread learns meanwhile may come too late for them.
@@ -80,7 +80,7 @@ fn rebuild(
     shared: &Shared<'_>,
     group: &Group,
     mut sessions: BTreeMap<String, Vec<ReadSession>>,
-    grown: &HashSet<String>,
+    readings: &Readings,
 ) -> Result<(Vec<Rebuilt>, Vec<String>)> {
     let old = old_sessions(shared, group);
     for id in &group.forced {
@@ -98,7 +98,7 @@ fn rebuild(
     for (id, reads) in sessions {
         let known = old.get(id.as_str());
         let old_part = known.map(|(part, _)| part.clone());
-        let session = Rebuilt::new(group.agent, id, reads, &shared.old, old_part, shared.keeps_texts, grown);
+        let session = Rebuilt::new(group.agent, id, reads, &shared.old, old_part, shared.keeps_texts, readings);
         let is_same = known.is_some_and(|(_, entry)| {
             // A file with the same content as another of the session is one more copy of it.
             let mut sources = session.sources.iter().map(|source| &source.member.replica.source);

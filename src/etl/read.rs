@@ -113,6 +113,8 @@ pub(super) struct Read {
     pub(super) report: Report,
     pub(super) notes: Vec<Note>,
     pub(super) state: SourceState,
+    /// True if it was read to its end, so that it has no other sessions.
+    pub(super) is_complete: bool,
     /// The extent of its files; `None` if somebody may have written to them during the reading.
     pub(super) extent: Option<Extent>,
 }
@@ -185,13 +187,18 @@ pub(super) fn read(shared: &Shared<'_>, planned: &Arc<Planned>) -> Result<(Read,
     }
     let (sink, outcome) = extracted;
     let is_stable = before.extent.is_some() && before.are_unchanged(planned);
-    let reading = shared.reading(planned, is_stable && before.has_only_grown);
+    let reading = match shared.reading(planned, is_stable && outcome.is_ok() && before.has_only_grown) {
+        // What was not reached is no error of the other parser.
+        Reading::Reparsed if outcome.is_err() => Reading::ChangedAndReparsed,
+        reading => reading,
+    };
     let extent = before.extent.filter(|_| is_stable);
     let Sink { sessions, notes, mut report, redacted_in_rows, .. } = sink;
     report.redactions.merge(&redacted_in_rows);
     let earlier = entry.filter(|_| reading.keeps_dropped());
     let notes = with_earlier(notes, earlier.map_or(&[], |entry| &entry.notes));
-    let mut read = Read { planned: Arc::clone(planned), reading, report, notes, state: SourceState::Ok, extent };
+    let (state, is_complete) = (SourceState::Ok, outcome.is_ok());
+    let mut read = Read { planned: Arc::clone(planned), reading, report, notes, state, is_complete, extent };
     settle(&mut read, outcome)?;
     let session = |rows| read_session(planned, reading, rows, is_streamed);
     let sessions = sessions.into_iter().map(session).collect::<Result<_>>()?;

@@ -20,7 +20,9 @@ use super::turns::Turns;
 use super::usage::{priced_anew, with_fullest_copies};
 use crate::error::Result;
 use crate::extract::{Chunk, Facts};
-use crate::identity::{KeyMap, KeySet, Kind, Record, Replica, Seen, absorb, forget_held, key, session_key};
+use crate::identity::{
+    KeyMap, KeySet, Kind, Reading, Record, Replica, Seen, absorb, key, no_longer_given, session_key,
+};
 use crate::lake::layout::PartName;
 use crate::tables::{MESSAGES, PerRecordTable, TOOL_CALLS, ToolCallColumns, USAGE, UsageColumns};
 
@@ -44,6 +46,9 @@ pub(super) struct Rebuilt {
     /// Records that the session's own sources supersede.
     superseded: KeySet,
 }
+
+/// How the reading of each source that could be read to its end relates to the previous one, by the source's name.
+pub(super) type Readings = HashMap<Arc<str>, Reading>;
 
 /// The part of the lake that a rebuilt session keeps.
 pub(super) struct Carried {
@@ -82,7 +87,7 @@ impl Rebuilt {
         old: &OldClaims,
         old_part: Option<PartName>,
         keeps_texts: bool,
-        grown: &HashSet<String>,
+        readings: &Readings,
     ) -> Self {
         reads.sort_by_key(|read| {
             let moment = read.replica.first_moment;
@@ -98,9 +103,13 @@ impl Rebuilt {
         };
         let seen: Vec<Seen> = reads.iter_mut().map(seen).collect();
         let is_corrected = seen.iter().any(|seen| seen.reading.is_by_other_parser());
-        let has_grown = olds.iter().any(|old| grown.contains(&*old.source));
+        let has_grown = olds.iter().any(|old| readings.get(&old.source) == Some(&Reading::Grown));
         let mut absorbed = absorb(seen, &olds, keeps_texts);
-        absorbed.unread.iter_mut().filter(|old| grown.contains(&*old.source)).for_each(forget_held);
+        for old in &mut absorbed.unread {
+            if let Some(reading) = readings.get(&old.source) {
+                no_longer_given(old, *reading);
+            }
+        }
         for ((read, replica), left_out) in reads.iter_mut().zip(absorbed.read).zip(absorbed.left_out) {
             (read.replica, read.left_out) = (replica, left_out);
         }

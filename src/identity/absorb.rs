@@ -100,9 +100,21 @@ pub(crate) fn absorb(mut seen: Vec<Seen>, before: &[&Replica], keeps_texts: bool
     Absorbed { read, left_out, unread, superseded }
 }
 
-/// Forgets the records that a source held, for a session that the source no longer gives after it has grown. Records
-/// that it had dropped before stay.
-pub(crate) fn forget_held(replica: &mut Replica) {
+/// Changes the memory of a session that its source no longer gives. If the source has only grown, what it held was wrong.
+/// If the agent dropped the session, its records are gone.
+pub(crate) fn no_longer_given(replica: &mut Replica, reading: Reading) {
+    match reading {
+        Reading::Grown => forget_held(replica),
+        Reading::Reparsed => {}
+        Reading::Changed | Reading::ChangedAndReparsed | Reading::Same => {
+            replica.records.iter_mut().for_each(|record| record.state = State::Gone);
+            replica.facts.iter_mut().for_each(|fact| fact.is_gone = true);
+        }
+    }
+}
+
+/// Forgets what a source held. Records that it had dropped before stay.
+fn forget_held(replica: &mut Replica) {
     replica.records.retain(Record::is_of_lake);
     replica.facts.retain(|fact| fact.is_gone);
     let keys: KeySet = replica.records.iter().map(|record| record.key).collect();

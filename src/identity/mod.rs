@@ -32,7 +32,7 @@ mod response;
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
-pub(crate) use absorb::{Reading, Seen, absorb, forget_held};
+pub(crate) use absorb::{Reading, Seen, absorb, no_longer_given};
 pub(crate) use keys::{KeyMap, KeySet};
 pub(crate) use owners::Owners;
 pub(crate) use replica::{COLUMN_BITS, MODEL_BIT, Replica};

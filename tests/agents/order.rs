@@ -373,6 +373,28 @@ fn any_source_that_was_deleted_stays() {
     }
 }
 
+/// An agent may empty a file, or write it anew, and a run may come in between.
+#[test]
+fn a_source_without_records_keeps_its_rows() {
+    for case in AGENTS.iter().filter_map(|agent| Case::of(agent.about().id).into_iter().next()) {
+        let home = Home::of(&case);
+        let files: Vec<PathBuf> = of_their_own(&home).into_iter().filter(|path| path.is_file()).collect();
+        for path in files {
+            let bytes = std::fs::read(&path).unwrap();
+            let _ = std::fs::remove_dir_all(home.beside("full"));
+            let lake = Built::full(&home);
+            let before = lake.rows();
+            for content in [&b""[..], b"", b"{}\n", b"{}\n{}\n"] {
+                write(&path, content);
+                lake.run();
+                assert_nothing_lost(&format!("{} {}", case.name, path.display()), &before, &lake.rows())
+                    .unwrap_or_else(|error| panic!("{error}"));
+            }
+            write(&path, &bytes);
+        }
+    }
+}
+
 #[test]
 fn a_rewritten_file_keeps_its_dropped_rows_as_gone() {
     let home = Home::of(&Case::named("worked-example"));
