@@ -135,6 +135,9 @@ fn assert_tiles(page: &Value, query: &dyn Fn(&str) -> Vec<Value>, found: &[Value
     let tile = |name: &str| &page["tiles"][name]["value"];
     assert_shows(tile("Cost"), totals["cost_usd"].as_f64().unwrap(), "cost");
     assert_shows(tile("Sessions"), totals["sessions"].as_f64().unwrap(), "sessions");
+    let billed = query("cost_by_session");
+    let subagents = billed.iter().filter(|row| row["session_id"] != row["root_session_id"]).count();
+    assert_eq!(page["tiles"]["Sessions"]["notes"][0], format!("+ {subagents} of subagents with usage"));
     assert_shows(tile("Avoidable"), sum(found, "wasted_cost_usd"), "avoidable");
     assert_shows(tile("Saved by caches"), sum(&query("cache_savings"), "saved_usd"), "saved");
     let hours: Vec<Value> =
@@ -371,8 +374,31 @@ fn the_first_lines_answer_a_manager() {
         points[0]
             .starts_with("1 response has no price and is not in the cost. They used 101 k tokens of no-such-model")
     );
-    assert!(points.last().unwrap().starts_with("28 days without a bar, 8 of them of a weekend."), "{points:?}");
+    assert!(points.last().unwrap().starts_with("28 days without use, 8 of them of a weekend."), "{points:?}");
     assert_eq!(page["sections"]["models"]["tables"][0]["rows"][2][1], "no price");
+}
+
+/// A session without usage is no day off, and the tables of cost say that they leave it out.
+#[test]
+fn sessions_without_usage_are_said() {
+    let bench = months();
+    bench.transcript("july-4.jsonl", Transcript::new("july-4", "2026-07-23T10:00:00Z").prompt("Hi").text());
+    bench.extract();
+    let page = page(&bench, &[]);
+    assert_eq!(page["tiles"]["Sessions"]["value"], "4");
+    let projects = &page["sections"]["projects"];
+    assert_eq!(Shown::of(&page, "projects", 0).last("Sessions"), "3");
+    assert_eq!(
+        projects["paragraphs"][0],
+        "A subagent counts for the project that it ran in. A session with two projects counts once in the sum. Sessions: \
+         those with usage, 3 of 4."
+    );
+    let points = page["sections"]["left-out"]["points"].as_array().unwrap();
+    assert_eq!(
+        points.last().unwrap(),
+        "27 days without use, 8 of them of a weekend. No session began then, and no tokens were recorded. llrem cannot \
+         tell a day off from files that an agent deleted before llrem etl read them."
+    );
 }
 
 #[test]
@@ -444,6 +470,10 @@ fn an_empty_lake_says_so() {
     let unbilled = page(&bench, &["--all"]);
     let value = |name: &str| unbilled["tiles"][name]["value"].clone();
     assert_eq!([value("Sessions"), value("Cost")], ["1", "–"]);
+    assert_eq!(unbilled["caveat"], "The cost is unknown: 1 session has no token counts. What is left out");
+    assert_eq!(unbilled["nav"], json!(["Avoidable", "What is left out"]), "nothing has a cost");
+    let points = &unbilled["sections"]["left-out"]["points"];
+    assert_eq!(*points, json!(["1 session is not in the cost. It has no token counts. It counts as a session."]));
     let missing = bench.path().join("nowhere");
     let mut command = Command::new(env!("CARGO_BIN_EXE_llrem"));
     let output =

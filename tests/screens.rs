@@ -52,6 +52,8 @@ fn findings() {
         check("detect", terminal, &["detect"]);
         check("detect-few", terminal, &["detect", "stalled_sessions", "--since", "2026-03-01", "-n", "2"]);
         check("detect-none", terminal, &["detect", "cache_misses", "--since", "2026-03-15"]);
+        let leaves_out = |query| terminal.shows(80, &["query", query]).ends_with("\nsessions: those with usage\n");
+        assert_eq!(["cost_by_month", "cost_by_session", "totals"].map(leaves_out), [true, false, false]);
     });
 }
 
@@ -83,6 +85,7 @@ fn agents_that_are_found() {
     let first = terminal.shows(80, &["etl"]);
     assert!(first.contains("1 file could not be read in full: llrem sources --bad\n"), "{first}");
     assert!(first.contains("\nNext:\n  llrem "), "{first}");
+    check("overview-no-cost", &terminal, &[]);
     let again = terminal.shows(80, &["etl"]);
     assert!(again.starts_with("Nothing new: 1 file unchanged ("), "{again}");
     assert!(again.ends_with("\n1 file could not be read in full, as before\n"), "{again}");

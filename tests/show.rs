@@ -83,9 +83,15 @@ fn refused(bench: &Bench, arguments: &[&str]) -> String {
 /// Returns the output on a terminal of some width.
 #[cfg(unix)]
 fn screen(bench: &Bench, columns: usize, pager: &str, arguments: &[&str]) -> String {
+    screen_at("2025-08-10T12:00:00Z", bench, columns, pager, arguments)
+}
+
+#[cfg(unix)]
+fn screen_at(now: &str, bench: &Bench, columns: usize, pager: &str, arguments: &[&str]) -> String {
     let mut command = llrem(bench, arguments);
     command
         .arg("--no-progress")
+        .env("LLREM_NOW", now)
         .env("COLUMNS", columns.to_string())
         .env("LLREM_PAGER", pager)
         .env("TERM", "xterm")
@@ -329,6 +335,23 @@ fn rows_and_markdown_have_every_entry() {
 }
 
 #[test]
+fn every_format_begins_at_a_place() {
+    let bench = bench();
+    let rows: Value = serde_json::from_str(&stdout(&bench, &["show", "53ea", "-f", "json", "--at", "18"])).unwrap();
+    let places: Vec<i64> = rows.as_array().unwrap().iter().map(|row| row["seq"].as_i64().unwrap()).collect();
+    assert_eq!(places, [18, 19]);
+    let page = bench.path().join("page.html");
+    succeed(&mut llrem(&bench, &["show", "53ea", "--at", "18", "--html", page.to_str().unwrap()]));
+    for text in [stdout(&bench, &["show", "53ea", "-f", "md", "--at", "18"]), fs::read_to_string(&page).unwrap()] {
+        assert!(text.contains("Ask for another token") && text.contains("without --at, everything is shown"), "{text}");
+        assert!(text.contains("Publish the shop") && !text.contains("I will run the tests"), "{text}");
+    }
+    assert!(
+        refused(&bench, &["show", "53ea", "-f", "json", "--at", "99"]).starts_with("exit 2\nerror: the session has no")
+    );
+}
+
+#[test]
 fn a_session_without_messages_has_an_end() {
     let bench = Bench::new();
     let mut only = Transcript::new("aaaa0000-0000-4000-8000-000000000001", "2025-08-05T10:00:00Z");
@@ -354,9 +377,8 @@ fn search_finds_all_words_of_a_record() {
     assert!(found(&["PASSED"]).contains("output: 12 passed"));
     assert!(found(&["right", "token"]).contains("thinking: The token has no right to publish."));
     assert!(found(&["none", "--project", "shop"]).contains("in 1 subagent\n"));
-    assert!(found(&["npm", "--since", "2025-08-06"]).starts_with("No hits for npm in 1 session."));
+    assert_eq!(found(&["npm", "--since", "2025-08-06"]), "No hits for npm in 1 session since Wed 2025-08-06.\n");
     assert!(found(&["npm", "--until", "2025-08-05", "--agent", "claude-code"]).contains("6 hits in 1 session"));
-    assert!(found(&["npm", "--agent", "codex"]).starts_with("No hits"));
     assert!(refused(&bench, &["search", "-e", "npm ("]).starts_with("exit 2\n"));
     assert!(refused(&bench, &["search", "npm", "--project", "sho"]).starts_with("exit 2\n"));
     assert!(refused(&bench, &["search", " "]).starts_with("exit 2\n"));
@@ -367,6 +389,55 @@ fn search_finds_all_words_of_a_record() {
         (rows.as_array().unwrap().len(), &rows[0]["hits"], &rows[0]["session_id"]),
         (2, &json!(6), &json!(SHOP))
     );
+}
+
+#[test]
+fn a_search_of_no_session_names_those_that_there_are() {
+    let bench = bench();
+    let found = |arguments: &[&str]| stdout(&bench, &[&["search", "npm"], arguments].concat());
+    insta::assert_snapshot!(
+        [
+            found(&["--agent", "codex"]),
+            found(&["--agent", "claude-code", "--since", "2099-01-01"]),
+            found(&["--project", "shop", "--agent", "claude-code", "--until", "2020-01-31"]),
+        ]
+        .concat(), @r"
+No hits for npm: no sessions of codex. The lake has sessions of claude-code.
+No hits for npm: no sessions of claude-code since Thu 2099-01-01. The newest session of claude-code is of Wed 2025-08-06.
+No hits for npm: no sessions of shop by claude-code until Fri 2020-01-31. The oldest session of shop by claude-code is of Tue 2025-08-05.
+");
+    let empty = Bench::new();
+    succeed(&mut empty.etl());
+    assert_eq!(stdout(&empty, &["search", "npm"]), "No hits for npm. The lake has no sessions yet.\n");
+}
+
+#[test]
+fn a_subagent_without_its_parent_belongs_to_a_session() {
+    let bench = Bench::new();
+    let mut helper = Transcript::new(SHOP, "2025-08-05T10:30:00Z");
+    helper.prompt("Look for the token").reply("There is none.");
+    bench.subagent(SHOP, "ag000003", &helper);
+    succeed(&mut bench.etl());
+    assert_eq!(stdout(&bench, &["search", "zzz"]), "No hits for zzz in 1 session.\n");
+    let shown = stdout(&bench, &["show", "53ea/ag000003"]);
+    assert!(shown.contains("\nSubagent of 53ea1606…, which is not in the lake\n"), "{shown}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_stale_lake_is_said_once() {
+    let bench = bench();
+    let stale = |pager: &str, arguments: &[&str]| {
+        let shown = screen_at("2099-01-01T00:00:00Z", &bench, 80, pager, arguments);
+        assert_eq!(shown.matches("Last etl ").count(), 1, "{arguments:?}: {shown}");
+    };
+    for arguments in [&["sources"][..], &["sources", "--bad"], &["sources", "--unknown"], &["verify"]] {
+        stale("cat", arguments);
+    }
+    for pager in ["cat", "sed s/^/>/"] {
+        stale(pager, &["show", "53ea"]);
+        stale(pager, &["search", "npm"]);
+    }
 }
 
 #[cfg(unix)]
@@ -395,8 +466,19 @@ Publish the shop keep `main` as it is
         "{hostile:?}"
     );
     assert!(screen(&bench, 80, "cat", &["search", "alert"]).contains("\u{1b}[1;33malert\u{1b}[0m"));
-    let long = screen(&bench, 80, "cat", &["search", "long", "--color", "never"]);
-    assert!(long.lines().all(|line| line.chars().count() <= 80), "{long}");
+    for columns in [50, 80] {
+        let long = screen(&bench, columns, "cat", &["search", "long", "--color", "never"]);
+        assert!(long.lines().all(|line| line.chars().count() <= columns), "{long}");
+    }
+    insta::assert_snapshot!(screen(&bench, 60, "cat", &["search", "token", "--color", "never", "-n", "1"]), @r"
+token: 3 hits in 1 session and 1 subagent
+
+Look for the token
+  2025-08-05  1 hit      llrem show 53ea1606/ag000003 --at 0
+  prompt: Look for the token
+
+1 more session, 2 hits. All of them: --limit off
+");
 }
 
 #[test]

@@ -353,7 +353,7 @@ impl ValueEnum for Severity {
 pub struct Show {
     /// The session: its id, or the beginning of it; a subagent as SESSION/ID
     pub session: String,
-    /// Begin at this position, as findings and `llrem search` name it
+    /// Begin at this position, as findings and `llrem search` name it; `less` opens there
     #[arg(long, value_name = "SEQ")]
     pub at: Option<i64>,
     /// Show the model's thinking
@@ -394,7 +394,7 @@ pub struct Search {
     /// Only this agent
     #[arg(long, value_name = "AGENT", value_parser = Offered(agent_ids), hide_possible_values = true)]
     pub agent: Option<String>,
-    /// Most sessions, or `off` for all [default: 10 on a terminal, else off]
+    /// Most sessions and subagents, or `off` for all [default: 10 on a terminal, else off]
     #[arg(short = 'n', long, value_name = "N|off")]
     pub limit: Option<Limit>,
 }

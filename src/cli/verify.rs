@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
 
 use super::args::Verify;
+use super::freshness;
 use super::output::{Format, Output};
 use super::settings::Settings;
 use crate::{Error, Result};
@@ -12,6 +13,7 @@ use crate::{Error, Result};
 /// Runs the command.
 pub(super) fn run(settings: &Settings, typed: &Verify) -> Result<()> {
     let lake = settings.open_lake()?;
+    freshness::warn(settings, &lake);
     let problems = lake.verify(typed.read_data)?;
     if problems.is_empty() && settings.output.is_plain() {
         settings.printer.say(&format!("the lake `{lake}` is right"));

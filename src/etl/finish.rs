@@ -11,6 +11,7 @@ use super::plan::Plan;
 use super::read::Read;
 use super::{Run, Shared, ledger, projects, report, resolve, sessions};
 use crate::error::{Error, Result};
+use crate::lake::claims;
 use crate::lake::commit::Step;
 use crate::lake::layout::{Layout, PartName};
 use crate::lake::ledger::Ledger;
@@ -170,8 +171,20 @@ fn place_part(
     Ok(())
 }
 
-/// Writes a file without rows for each table that has no file, because readers that glob fail without one.
+/// Writes a file without rows for each table that has no file, because readers that glob fail without one. In a lake
+/// without sessions, these files are a part of their own.
 fn place_empty_files(layout: &Layout, manifest: &mut Manifest, steps: &mut Vec<Step>, syncer: &Syncer) -> Result<()> {
+    let empty = PartName { agent: "none".to_owned(), month: "unknown".to_owned(), name: "empty".to_owned() };
+    let was_empty = manifest.parts.remove(&empty).is_some();
+    if manifest.parts.is_empty() {
+        let claims = layout.staging().join("empty.claims");
+        syncer.write(&claims, &claims::encode(&[])?)?;
+        steps.push(Step::Place { from: relative_to(layout, &claims)?, to: Layout::claims(&empty) });
+        manifest.parts.insert(empty, PartEntry::default());
+    } else if was_empty {
+        let files = LAKE_TABLES.map(|table| Layout::part(table, &manifest.machine, &empty));
+        steps.extend(files.into_iter().chain([Layout::claims(&empty)]).map(|path| Step::Remove { path }));
+    }
     let has_file =
         |place: usize| manifest.parts.values().any(|part| part.files.get(place).is_some_and(Option::is_some));
     let missing: Vec<usize> = (0..LAKE_TABLES.len()).filter(|place| !has_file(*place)).collect();

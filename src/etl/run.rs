@@ -128,7 +128,7 @@ fn run_pass(run: Run<'_>, mut manifest: Manifest, record: &mut RunRecord) -> Res
     let own_prices = own_prices(run.options)?;
     let mut plan = plan(run, &manifest)?;
     record.sources_seen = count(plan.found.len());
-    let has_news = !plan.changed.is_empty() || !plan.vanished.is_empty() || manifest.generation == 0;
+    let has_news = !plan.changed.is_empty() || !plan.vanished.is_empty() || manifest.parts.is_empty();
     let has_work = has_news || !damaged.parts.is_empty() || is_outdated(&manifest) || settles_policy(run, &manifest);
     let summary = if has_work {
         read_and_commit(run, manifest, &mut plan, &damaged, own_prices, record)?

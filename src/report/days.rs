@@ -63,7 +63,7 @@ fn bars(facts: &Facts<'_>, series: &[Series]) -> Markup {
                 @if series.len() > 1 { " stacked by agent;" }
                 @if grey.contains(&true) { " weekends grey;" }
                 @if cut.contains(&true) { " pale: a part of a " (noun) ";" }
-                " no bar: nothing recorded"
+                " no bar: " (unit.nothing())
             }
             (image.markup(&plot.shapes()))
             (key(facts, series))
@@ -163,7 +163,7 @@ fn of_day(facts: &Facts<'_>) -> Markup {
     let image = Image { id: "days-plot", title: &title, about, height: Bars::HEIGHT };
     html! {
         figure {
-            figcaption { b { (facts.unit.noun()) " by hour," } " no bar: nothing recorded" }
+            figcaption { b { (facts.unit.noun()) " by hour," } " no bar: " (facts.unit.nothing()) }
             (image.markup(&plot.shapes()))
         }
     }
@@ -325,7 +325,7 @@ fn figures(facts: &Facts<'_>, series: &[Series]) -> Markup {
         details {
             summary { "The figures, " (noun) " by " (noun) }
             (table.markup())
-            p.xs.soft.note { (format!("A {noun} that is not listed has no record.")) }
+            p.xs.soft.note { "A " (noun) " that is not listed has " (unit.nothing()) "." }
         }
     }
 }

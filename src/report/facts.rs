@@ -40,6 +40,14 @@ impl Unit {
         }
     }
 
+    /// Returns what a bar without a value has.
+    pub(super) fn nothing(self) -> &'static str {
+        match self {
+            Self::Usd => "nothing with a known cost",
+            Self::Tokens => "no recorded tokens",
+        }
+    }
+
     pub(super) fn shown(self, amount: f64) -> String {
         match self {
             Self::Usd => words::money(amount),

@@ -148,15 +148,20 @@ fn unbilled(facts: &Facts<'_>) -> Option<Point> {
     })
 }
 
-/// Returns the days without a record.
+/// Returns the days on which nothing was used and no session began.
 fn days_off(facts: &Facts<'_>) -> Option<Point> {
     if facts.page.span.step() != Step::Day {
         return None;
     }
-    let bars = facts.bars("cost_by_day", "responses");
-    let sessions = facts.bars("cost_by_day", "sessions");
-    let is_off =
-        |at: &usize| bars.get(*at).copied().flatten().is_none() && sessions.get(*at).copied().flatten().is_none();
+    let page = facts.page;
+    let begun = page.ids.all().iter().filter(|it| {
+        page.agent.is_none_or(|agent| it.agent == agent)
+            && page.project.is_none_or(|project| it.project.as_deref() == Some(project))
+    });
+    let begun = begun.map(|it| (it.day.as_ref().and_then(|day| day.parse().ok()), Some(1.0)));
+    let uses =
+        [facts.bars("cost_by_day", "sessions"), facts.bars("hours_by_project_day", "sessions"), facts.by_bucket(begun)];
+    let is_off = |at: &usize| uses.iter().all(|bars| bars.get(*at).copied().flatten().is_none());
     let off: Vec<_> = (0..facts.buckets.len()).filter(is_off).filter_map(|at| facts.buckets.get(at)).collect();
     let weekends = off.iter().filter(|bucket| bucket.is_weekend()).count();
     let note = match weekends {
@@ -166,9 +171,9 @@ fn days_off(facts: &Facts<'_>) -> Option<Point> {
     };
     (!off.is_empty()).then(|| {
         (
-            format!("{} without a bar{note}.", plural(off.len() as f64, "day")),
+            format!("{} without use{note}.", plural(off.len() as f64, "day")),
             html! {
-                "Nothing was recorded then. llrem cannot tell a day off from files that an agent deleted before "
+                "No session began then, and no tokens were recorded. llrem cannot tell a day off from files that an agent deleted before "
                 code { "llrem etl" } " read them."
             },
         )

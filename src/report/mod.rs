@@ -312,14 +312,16 @@ fn parts(facts: &Facts<'_>) -> (Vec<Part>, Vec<Part>, Vec<Part>) {
         _ => "By month",
     };
     let optional = |id, name, title, content: Option<Markup>| content.map(|content| (id, name, title, content));
+    let of_rows = |query: &str, content: fn(&Facts<'_>) -> Markup| (facts.of(query).len() > 0).then(|| content(facts));
+    let has_amounts = facts.total(facts.unit.column()).is_some();
     let first = [
-        Some(("days", by, "Where the money went", days::section(facts))),
+        optional("days", by, "Where the money went", has_amounts.then(|| days::section(facts))),
         Some(("waste", "Avoidable", "What was avoidable", waste::section(facts))),
         optional("output", "What it brought", "What the money brought", brought::section(facts)),
-        Some(("projects", "Projects", "Projects", sections::projects(facts))),
-        Some(("models", "Models", "Models", sections::models(facts))),
+        optional("projects", "Projects", "Projects", of_rows("cost_by_project", sections::projects)),
+        optional("models", "Models", "Models", of_rows("cost_by_model", sections::models)),
         optional("cache", "Caches", "What caches saved", sections::caches(facts)),
-        Some(("sessions", "Sessions", "Most expensive sessions", sections::sessions(facts))),
+        optional("sessions", "Sessions", "Most expensive sessions", of_rows("cost_by_session", sections::sessions)),
     ];
     let second = [
         optional("when", "When", "When the work was done", sections::hours(facts)),

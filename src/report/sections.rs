@@ -97,11 +97,13 @@ pub(super) fn projects(facts: &Facts<'_>) -> Markup {
         rows: lines,
         sum: Some(sum),
     };
+    let [all, billed] = ["sessions", "billed_sessions"].map(|column| count(facts.count(column)));
     html! {
         (table.markup())
         p.xs.soft.note {
-            "A subagent counts for the project that it ran in. A session with two projects counts once in the sum"
-            @if left.is_empty() { "." } @else { ". All rows: " code { (facts.query("cost_by_project")) } }
+            "A subagent counts for the project that it ran in. A session with two projects counts once in the sum."
+            @if all != billed { " Sessions: those with usage, " (billed) " of " (all) "." }
+            @if !left.is_empty() { " All rows: " code { (facts.query("cost_by_project")) } }
         }
     }
 }

@@ -17,7 +17,11 @@ pub(super) fn sentences(facts: &Facts<'_>) -> Markup {
         @if let Some(notable) = notable(facts) { p.lead2 { (notable) } }
         @if !caveats.is_empty() {
             p.caveat {
-                (if facts.unit == Unit::Usd { "The cost is a floor: " } else { "The counts are not complete: " })
+                (match facts.unit {
+                    Unit::Usd if facts.total("cost_usd").is_none() => "The cost is unknown: ",
+                    Unit::Usd => "The cost is a floor: ",
+                    Unit::Tokens => "The counts are not complete: ",
+                })
                 (listed(&caveats)) ". " a href="#left-out" { "What is left out" }
             }
         }

@@ -125,7 +125,7 @@ fn sessions(facts: &Facts<'_>) -> Tile {
     let subagents = subagents.filter(|row| row.text("session_id") != row.text("root_session_id")).count();
     let mut notes = Vec::new();
     if subagents > 0 {
-        notes.push(format!("+ {} of subagents", count(subagents as f64)));
+        notes.push(format!("+ {} of subagents with usage", count(subagents as f64)));
     }
     notes.extend(before(facts, facts.total_before("sessions").map(count)));
     Tile {

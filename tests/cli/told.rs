@@ -29,7 +29,7 @@ fn a_cost_that_nobody_knows_is_not_told_as_nothing() {
     home.write(".claude/history.jsonl", "{\"display\":\"hello\",\"timestamp\":1770000000000,\"sessionId\":\"s\"}\n");
     let etl = home.run(&["etl", "--lake", "another"]);
     assert!(etl.contains("\nclaude-code      1         1        1       –     –\n"), "{etl}");
-    assert!(etl.contains("\n– claude-code records neither tokens nor cost\n"), "{etl}");
+    assert!(etl.contains("\n– the sessions of claude-code have neither tokens nor cost\n"), "{etl}");
 }
 
 #[test]

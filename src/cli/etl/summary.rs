@@ -132,9 +132,8 @@ impl Ended<'_> {
             (silent(|held| held.tokens.is_none() && held.usd.is_none()), "neither tokens nor cost"),
             (silent(|held| held.tokens.is_none() && held.usd.is_some()), "no tokens"),
         ] {
-            let verb = if agents.len() == 1 { "records" } else { "record" };
             if !agents.is_empty() {
-                notes.push(Note::faint(format!("{unknown} {} {verb} {what}", listed(&agents))));
+                notes.push(Note::faint(format!("{unknown} the sessions of {} have {what}", listed(&agents))));
             }
         }
         if !summary.redactions.is_empty() {

@@ -109,8 +109,8 @@ pub struct Output {
     zone: Tz,
     safe_csv: bool,
     table: TableOptions,
-    /// Warning about the query's figures.
-    note: String,
+    /// What people should know about the result.
+    notes: Vec<String>,
     limit: Option<Limit>,
     printer: Printer,
     target: Target,
@@ -134,7 +134,7 @@ impl Output {
         let target = path.map_or_else(|| Ok(Target::stdout(terminal, format.is_json())), Target::file)?;
         let OutputSettings { zone, safe_csv, printer, .. } = *settings;
         let table = TableOptions::default();
-        Ok(Self { format, zone, safe_csv, table, note: String::new(), limit: None, printer, target, rows: None })
+        Ok(Self { format, zone, safe_csv, table, notes: Vec::new(), limit: None, printer, target, rows: None })
     }
 
     /// True if it is a table that people read on a terminal.
@@ -159,11 +159,9 @@ impl Output {
         self
     }
 
-    /// Adds what people should know about the query.
-    #[must_use]
-    pub fn noted(mut self, note: &str) -> Self {
-        note.clone_into(&mut self.note);
-        self
+    /// Adds what people should know about the result.
+    pub fn note(&mut self, note: &str) {
+        self.notes.extend(Some(note.to_owned()).filter(|note| !note.is_empty()));
     }
 
     /// Shows the columns of a table as they are described.
@@ -233,7 +231,7 @@ impl Output {
             notes = rows.notes();
         }
         self.target.finish()?;
-        notes.extend(Some(self.note).filter(|note| !note.is_empty()));
+        notes.extend(self.notes);
         self.printer.notes(&notes);
         Ok(())
     }

@@ -177,11 +177,12 @@ impl Figures {
 }
 
 impl Sums {
-    /// Adds sums of others in the same period, apart from sessions, which two may share.
+    /// Adds the cost of others in the same period. Two may share sessions: the largest number of them stays.
     pub(super) fn plus(self, other: Self) -> Self {
         Self {
             usd: self.usd.into_iter().chain(other.usd).reduce(|sum, usd| sum + usd),
             unpriced: self.unpriced + other.unpriced,
+            sessions: self.sessions.max(other.sessions),
             ..self
         }
     }

@@ -205,7 +205,7 @@ fn cost(sums: &Sums) -> Cell {
     match sums.usd {
         Some(usd) if sums.unpriced > 0 => money(usd).at_least(),
         Some(usd) => money(usd),
-        None if sums.unpriced > 0 => Cell::unknown(),
+        None if sums.sessions > 0 => Cell::unknown(),
         None => money(0.0),
     }
 }

@@ -20,8 +20,7 @@ pub(super) fn sentence(settings: &Settings, runner: &mut Runner<'_>, asked: Aske
     let own =
         newest(runner, &[agent.map(|agent| ("s.agent", agent)), project.map(|project| ("s.project", project))], None)?;
     let latest = own.iter().map(|(_, day)| day.as_str()).max();
-    let who: Vec<String> = [project, agent].into_iter().flatten().map(one_line).collect();
-    let of = if who.is_empty() { String::new() } else { format!(" of {}", who.join(" by ")) };
+    let of = whose(project, agent);
     let when = if period.is_open() { String::new() } else { format!(" {}", period.in_words()) };
     let is_outside = latest.and_then(|day| day.parse().ok()).is_none_or(|day| !period.touches(day));
     if !is_outside {
@@ -29,26 +28,32 @@ pub(super) fn sentence(settings: &Settings, runner: &mut Runner<'_>, asked: Aske
         return Ok(format!("{title}{of}{when}: nothing of this was recorded."));
     }
     let Some(latest) = latest else {
-        let others = listed(&newest(runner, &[], None)?);
+        let others = listed(newest(runner, &[], None)?.iter().map(|(agent, _)| agent.as_str()));
         return Ok(match others.as_str() {
             "" => "The lake holds no usage yet.".to_owned(),
             others => format!("No usage{of}. The lake has usage of {others}."),
         });
     };
     let newest_day = latest.parse().map_or_else(|_| latest.to_owned(), value::weekday_and_day);
-    if who.is_empty() {
+    if of.is_empty() {
         return Ok(format!("No usage{when}. The newest is of {newest_day}."));
     }
-    let others = match listed(&newest(runner, &[], Some(period))?) {
+    let others = match listed(newest(runner, &[], Some(period))?.iter().map(|(agent, _)| agent.as_str())) {
         others if others.is_empty() => others,
         others => format!("; in the period there is usage of {others}"),
     };
     Ok(format!("No usage{of}{when}. Its newest is of {newest_day}{others}."))
 }
 
+/// Returns whose records were asked for, as a part of a sentence: ` of shop by codex`.
+pub(in crate::cli) fn whose(project: Option<&str>, agent: Option<&str>) -> String {
+    let who: Vec<String> = [project, agent].into_iter().flatten().map(one_line).collect();
+    if who.is_empty() { String::new() } else { format!(" of {}", who.join(" by ")) }
+}
+
 /// Returns the names of agents as a part of a sentence.
-fn listed(agents: &[(String, String)]) -> String {
-    let names: Vec<&str> = agents.iter().map(|(agent, _)| agent.as_str()).collect();
+pub(in crate::cli) fn listed<'a>(agents: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = agents.collect();
     match names.split_last() {
         None => String::new(),
         Some((last, [])) => (*last).to_owned(),

@@ -21,6 +21,7 @@ use crate::query::canned::{Canned, Library};
 use crate::query::{Statement, nearest, spark};
 use crate::{Error, Result};
 pub(super) use asked::Asked;
+pub(super) use empty::{listed, whose};
 pub(super) use list::list;
 pub(super) use screen::{destination, output, print};
 

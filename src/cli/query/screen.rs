@@ -19,6 +19,9 @@ use crate::tables::FINDINGS;
 /// Hint below a table that does not show all rows.
 const REMEDY: &str = "`--limit off` shows all";
 
+/// Note below a table that does not count all sessions.
+const WITH_USAGE: &str = "sessions: those with usage";
+
 /// Columns of a finding on a terminal.
 const OF_FINDINGS: [(&str, &str); 7] = [
     ("severity", "severity"),
@@ -68,13 +71,26 @@ impl Asked<'_> {
         library: &Library,
     ) -> Result<()> {
         let total = self.canned.total.query.as_deref().map(|name| library.find(name)).transpose()?;
-        if let Some(total) = total.filter(|_| output.has_several()) {
+        if let Some(total) = total {
             let given: Vec<_> =
                 self.given.iter().filter(|(name, _)| total.parameter(name).is_some()).cloned().collect();
             let row = runner.rows(&bind(settings, total, &given)?)?;
-            output.total(&self.renamed(&row)?)?;
+            if self.leaves_out_sessions(&row) {
+                output.note(WITH_USAGE);
+            }
+            if output.has_several() {
+                output.total(&self.renamed(&row)?)?;
+            }
         }
         shorten(runner, output)
+    }
+
+    /// True if the result does not count the sessions without usage, and there are some.
+    fn leaves_out_sessions(self, total: &RecordBatch) -> bool {
+        let is_shown = self.canned.show.iter().any(|shown| shown.name == "sessions");
+        let billed = self.canned.total.renamed.iter().find(|(own, _)| own == "sessions");
+        let number = |column| session::integer(total, column, 0);
+        billed.is_some_and(|(_, billed)| is_shown && number(billed) != number("sessions"))
     }
 
     /// Gives the columns of the total the names that they have in the result.
@@ -129,7 +145,8 @@ pub(in crate::cli) fn print(runner: &mut Runner<'_>, statement: &Statement, mut 
 
 /// Makes a table show the query's columns. Explanations of findings are wrapped.
 pub(in crate::cli) fn output(output: Output, canned: &Canned) -> Output {
-    let output = output.viewed(view(canned)).noted(&canned.note);
+    let mut output = output.viewed(view(canned));
+    output.note(&canned.note);
     if canned.purpose == Purpose::Detector { output.wrapping() } else { output }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! It reads the text columns in place; there is no index. Months and agents that cannot have a hit are not opened.
 
+mod empty;
 mod guess;
 mod hits;
 mod matcher;
@@ -19,6 +20,7 @@ use super::query::check_project;
 use super::runner::Runner;
 use super::session::{self, text};
 use super::settings::{Settings, check_agent};
+use super::when::Period;
 use crate::Result;
 use crate::query::Statement;
 use crate::query::short_id::SessionIds;
@@ -51,8 +53,11 @@ struct Place {
 struct Answer {
     /// Sessions with hits, the best first.
     places: Vec<Place>,
-    /// Sessions that were searched, without subagents.
+    /// Sessions that a person or a job started, and that were searched, alone or in their subagents.
     searched: u64,
+    /// The filters in words, and what there is if no session passes them.
+    scope: String,
+    known: String,
     /// Words that may have been meant, if nothing was found.
     meant: Vec<String>,
     ids: SessionIds,
@@ -89,7 +94,8 @@ pub(super) fn run(settings: &Settings, typed: &Search) -> Result<()> {
 fn answer(settings: &Settings, runner: &mut Runner<'_>, typed: &Search, matcher: &Matcher) -> Result<Answer> {
     let filter = Filter::of(settings, typed)?;
     let sessions = runner.rows(&plain(format!(
-        "select machine, agent, month, session_id, project, title, started_at, cost_usd, is_subagent from sessions{}",
+        "select machine, agent, month, session_id, root_session_id, project, title, started_at, cost_usd, is_subagent,
+           messages, responses, total_tokens from sessions{}",
         filter.of_sessions()
     )))?;
     let columns = SessionColumns::named(&sessions);
@@ -98,25 +104,15 @@ fn answer(settings: &Settings, runner: &mut Runner<'_>, typed: &Search, matcher:
     let only: Option<HashSet<Key>> = (!filter.is_open()).then(|| (0..sessions.num_rows()).map(key).collect());
     let months: BTreeSet<String> = (0..sessions.num_rows()).map(|row| part("month", row)).collect();
     let mut collector = Collector::new(matcher, only.as_ref(), typed.hits.max(1));
-    if !months.is_empty() {
-        for (columns, table, time) in [
-            ("kind, text, thinking, timestamp", "messages", "timestamp"),
-            (
-                "command, case when command is null then input end as input, output, started_at as timestamp",
-                "tool_calls",
-                "started_at",
-            ),
-        ] {
-            let rows = filter.of_rows(&months, time);
-            let sql = format!("select machine, agent, session_id, seq, {columns} from {table}{rows}");
-            runner.run(&plain(sql), &mut collector)?;
-        }
-    }
+    scan(runner, &filter, &months, &mut collector)?;
     let mut found = collector.sessions;
     let mut abouts: BTreeMap<Key, About> = BTreeMap::new();
-    let mut searched = 0;
+    let mut searched: HashSet<Key> = HashSet::new();
     for row in 0..sessions.num_rows() {
-        searched += u64::from(!columns.is_subagent(row));
+        // As the query `totals` counts them.
+        if columns.messages(row) > 0 || columns.responses(row) > 0 || columns.total_tokens(row).is_some() {
+            searched.insert((part("machine", row), part("agent", row), columns.root_session_id(row).to_owned()));
+        }
         let key = key(row);
         if found.contains_key(&key) {
             let about = About {
@@ -135,7 +131,34 @@ fn answer(settings: &Settings, runner: &mut Runner<'_>, typed: &Search, matcher:
         .collect();
     places.sort_by_cached_key(|place| (place.hits.best.first().map(Hit::rank), Reverse(place.about.started_at)));
     let meant = if places.is_empty() { meant(runner, typed, &filter, &months)? } else { Vec::new() };
-    Ok(Answer { places, searched, meant, ids: session::ids(runner)? })
+    let known = if searched.is_empty() { empty::known(settings, runner, typed, &filter)? } else { String::new() };
+    let (searched, scope) = (searched.len() as u64, empty::scope(typed, &filter));
+    Ok(Answer { places, searched, scope, known, meant, ids: session::ids(runner)? })
+}
+
+/// Searches the texts of messages and tool calls.
+fn scan(
+    runner: &mut Runner<'_>,
+    filter: &Filter,
+    months: &BTreeSet<String>,
+    collector: &mut Collector<'_>,
+) -> Result<()> {
+    if months.is_empty() {
+        return Ok(());
+    }
+    for (columns, table, time) in [
+        ("kind, text, thinking, timestamp", "messages", "timestamp"),
+        (
+            "command, case when command is null then input end as input, output, started_at as timestamp",
+            "tool_calls",
+            "started_at",
+        ),
+    ] {
+        let rows = filter.of_rows(months, time);
+        let sql = format!("select machine, agent, session_id, seq, {columns} from {table}{rows}");
+        runner.run(&plain(sql), collector)?;
+    }
+    Ok(())
 }
 
 /// Returns words of messages and commands that are like the typed ones.
@@ -159,6 +182,7 @@ fn plain(sql: String) -> Statement {
 struct Filter {
     agent: Option<String>,
     project: Option<String>,
+    period: Period,
     since: Option<String>,
     until: Option<String>,
 }
@@ -170,6 +194,7 @@ impl Filter {
         Ok(Self {
             agent: typed.agent.as_ref().map(quoted),
             project: typed.project.as_ref().map(quoted),
+            period,
             since: period.since_text().map(|text| format!("timestamp '{text}'")),
             until: period.until_text().map(|text| format!("timestamp '{text}'")),
         })

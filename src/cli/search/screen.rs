@@ -7,13 +7,15 @@ use crate::Result;
 use crate::cli::args::Search;
 use crate::cli::output::{Look, Reader};
 use crate::cli::settings::Settings;
-use crate::shown::width::{PROSE, cut, width};
-use crate::shown::{joined, value, visible};
+use crate::shown::width::{PROSE, cut, width, wrap};
+use crate::shown::{Signs, joined, value, visible};
 
 /// Most columns of a line.
 const WIDEST: usize = 120;
 /// Share of a line that may stand before the match.
 const BEFORE: usize = 3;
+/// Fewest columns of the name of a project that is cut.
+const NAME: usize = 4;
 
 /// Writes the answer.
 pub(super) fn write(
@@ -56,18 +58,24 @@ impl Screen<'_> {
     }
 
     fn heading(&self, answer: &Answer) -> String {
-        let sessions = |number| value::plural(number, "session");
-        if answer.places.is_empty() {
+        let asked = self.asked();
+        let text = if !answer.places.is_empty() {
+            format!("{asked}: {} in {}", value::plural(answer.hits(), "hit"), counted(&answer.places, ""))
+        } else if answer.searched == 0 {
+            let none = if answer.scope.is_empty() { String::new() } else { format!(": no sessions{}", answer.scope) };
+            format!("No hits for {asked}{none}. {}", answer.known)
+        } else {
             let meant = answer.meant.iter().map(|word| self.safe(word)).collect::<Vec<_>>().join(" ");
             let question = if meant.is_empty() { meant } else { format!(" Did you mean {meant}?") };
-            return format!("No hits for {} in {}.{question}\n", self.asked(), sessions(answer.searched));
-        }
-        let subagents = answer.places.iter().filter(|place| place.about.is_subagent).count() as u64;
-        let own = answer.places.len() as u64 - subagents;
-        let mut found = Vec::new();
-        found.extend((own > 0).then(|| sessions(own)));
-        found.extend((subagents > 0).then(|| value::plural(subagents, "subagent")));
-        format!("{}: {} in {}\n", self.asked(), value::plural(answer.hits(), "hit"), found.join(" and "))
+            let sessions = value::plural(answer.searched, "session");
+            format!("No hits for {asked} in {sessions}{}.{question}", answer.scope)
+        };
+        self.wrapped(&text) + "\n"
+    }
+
+    /// Wraps a sentence on a terminal.
+    fn wrapped(&self, text: &str) -> String {
+        if self.look.width.is_some() { wrap(text, self.columns().min(PROSE), 0) } else { text.to_owned() }
     }
 
     fn place(&self, answer: &Answer, place: &Place) -> String {
@@ -79,10 +87,14 @@ impl Screen<'_> {
         let count = value::plural(place.hits.count, "hit");
         let facts =
             [day.map(|day| day.to_string()), about.project.clone(), Some(place.key.1.clone()), Some(cost), Some(count)];
-        let facts = facts.into_iter().flatten().map(|fact| self.safe(&fact)).collect::<Vec<_>>().join("  ");
+        let facts = facts.map(|fact| self.safe(&fact.unwrap_or_default()));
         let best = place.hits.best.first().map_or(0, |hit| hit.seq);
         let command = format!("llrem show {} --at {best}", self.safe(&answer.ids.short(&place.key.2)));
         let room = self.columns().min(PROSE);
+        let facts = match self.look.width {
+            Some(_) => fitting(facts, room.saturating_sub(4 + width(&command)), self.look.signs),
+            None => spaced(&facts),
+        };
         let gap = " ".repeat(room.saturating_sub(2 + width(&facts) + width(&command)).max(2));
         let mut text = format!("\n{}\n  {}{gap}{}\n", paint.bold(&title), paint.dim(&facts), paint.bold(&command));
         let has_several = self.typed.hits > 1;
@@ -144,9 +156,9 @@ impl Screen<'_> {
         let hidden = answer.places.get(limit..).unwrap_or_default();
         if !hidden.is_empty() {
             let hits = hidden.iter().map(|place| place.hits.count).sum();
-            let (sessions, hits) = (value::plural(hidden.len() as u64, "more session"), value::plural(hits, "hit"));
-            let note = format!("{sessions}, {hits}. All of them: --limit off");
-            text = format!("\n{}\n", paint.dim(&note));
+            let (more, hits) = (counted(hidden, "more "), value::plural(hits, "hit"));
+            let note = self.wrapped(&format!("{more}, {hits}. All of them: --limit off"));
+            text = format!("\n{}", paint.dim_lines(&note));
         }
         let words @ [_, _, ..] = self.typed.words.as_slice() else { return text };
         if self.look.width.is_none() || answer.places.is_empty() {
@@ -156,5 +168,48 @@ impl Screen<'_> {
         let hint = format!("{phrase}   -e REGEX   --since --project --agent");
         let hint = cut(&hint, self.columns(), self.look.signs);
         text + &format!("\n{}\n", paint.dim(&hint))
+    }
+}
+
+/// Returns how many sessions and subagents these are: `2 sessions and 1 subagent`.
+fn counted(places: &[Place], more: &str) -> String {
+    let subagents = places.iter().filter(|place| place.about.is_subagent).count();
+    let all = [(places.len() - subagents, "session"), (subagents, "subagent")];
+    let all = all.into_iter().filter(|(number, _)| *number > 0);
+    all.map(|(number, noun)| value::plural(number as u64, &format!("{more}{noun}"))).collect::<Vec<_>>().join(" and ")
+}
+
+fn spaced(facts: &[String]) -> String {
+    facts.iter().filter(|fact| !fact.is_empty()).map(String::as_str).collect::<Vec<_>>().join("  ")
+}
+
+/// Joins day, project, agent, cost and number of hits. Cuts the project, and leaves out what does not fit even so.
+fn fitting(mut facts: [String; 5], room: usize, signs: Signs) -> String {
+    let excess = width(&spaced(&facts)).saturating_sub(room);
+    facts[1] = cut(&facts[1], width(&facts[1]).saturating_sub(excess).max(NAME), signs);
+    for least in 1..facts.len() {
+        if width(&spaced(&facts)) > room {
+            facts[least].clear();
+        }
+    }
+    spaced(&facts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_are_cut_and_left_out_until_the_command_fits() {
+        let facts = ["2026-04-19", "test-fixture", "claude-code", "–", "1 hit"].map(str::to_owned);
+        let shown = [60, 44, 36, 31, 20, 10].map(|room| fitting(facts.clone(), room, Signs::UNICODE));
+        insta::assert_snapshot!(shown.join("\n"), @r"
+        2026-04-19  test-fixture  claude-code  –  1 hit
+        2026-04-19  test-fix…  claude-code  –  1 hit
+        2026-04-19  claude-code  –  1 hit
+        2026-04-19  –  1 hit
+        2026-04-19  –  1 hit
+        2026-04-19
+        ");
     }
 }

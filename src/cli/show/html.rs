@@ -69,7 +69,9 @@ impl Writer for Html {
         self.out.push_str("<main>\n");
     }
 
-    fn left_out(&mut self) {}
+    fn left_out(&mut self) {
+        self.push(&html! { p.soft { (words::LEFT_OUT) } });
+    }
 
     fn turn(&mut self, turn: i64, spent: Spent) {
         self.push(&html! { h2 { (words::turn(turn)) span.soft { (words::turn_total(&spent)) } } });

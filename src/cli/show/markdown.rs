@@ -67,7 +67,9 @@ impl Writer for Markdown {
         }
     }
 
-    fn left_out(&mut self) {}
+    fn left_out(&mut self) {
+        self.block(&format!("*{}*", words::LEFT_OUT));
+    }
 
     fn turn(&mut self, turn: i64, spent: Spent) {
         let total = words::turn_total(&spent);

@@ -9,6 +9,8 @@ mod words;
 use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
 
+use datafusion::scalar::ScalarValue;
+
 use super::args::Show;
 use super::output::{Format, Output, OutputSettings, Reader};
 use super::runner::Runner;
@@ -17,7 +19,7 @@ use super::settings::Settings;
 use crate::Result;
 use crate::query::Statement;
 use crate::tables::{FindingRow, MessageRow, ToolCallRow};
-use read::{Entry, Facts, Part, Spending, Spent, Subagent, check_place, own};
+use read::{Entry, Facts, Part, Spending, Spent, Subagent, check_place, own, range};
 
 /// All messages and tool calls as rows.
 const ROWS: &str = include_str!("rows.sql");
@@ -58,16 +60,22 @@ pub(super) fn run(settings: &Settings, typed: &Show) -> Result<()> {
     let form = Form::of(&settings.output, typed)?;
     if let Form::Rows(format) = form {
         let session = session::find(&mut runner, &typed.session)?;
+        if let Some(at) = typed.at {
+            check_place(range(&mut runner, &session)?, at)?;
+        }
         let mut output = Output::new(&settings.output, format)?;
-        let statement = Statement { sql: ROWS.to_owned(), ..own(&session, "", "") };
+        let mut statement = Statement { sql: ROWS.to_owned(), ..own(&session, "", "") };
+        statement.parameters.push(("at".to_owned(), ScalarValue::Int64(Some(typed.at.unwrap_or(i64::MIN)))));
         let outcome = runner.run(&statement, &mut output);
         return output.end(outcome);
     }
     let facts = Facts::read(settings, &lake, &mut runner, &typed.session)?;
-    check_place(&facts, typed.at)?;
+    if let Some(at) = typed.at {
+        check_place(facts.range, at)?;
+    }
     let folded = Folded { thinking: typed.thinking, output: typed.outputs };
     let zone = settings.clock.zone;
-    let mut choice = Choice { all: typed.all, at: typed.at, starts_at: None };
+    let mut choice = Choice { all: typed.all, at: typed.at, starts_at: typed.at };
     match form {
         Form::Html(path) => {
             let target = OutputSettings { path: Some(path.to_owned()), ..settings.output.clone() };

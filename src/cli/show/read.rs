@@ -112,7 +112,7 @@ pub(super) struct Facts {
     pub(super) subagents: Vec<Subagent>,
     pub(super) next: Option<Next>,
     /// The first and the last position.
-    range: Option<(i64, i64)>,
+    pub(super) range: Option<(i64, i64)>,
 }
 
 impl Facts {
@@ -339,7 +339,7 @@ fn findings(settings: &Settings, lake: &AnyLake, session: &KnownSession, ids: &S
         true => Detectors::These(&all),
         false => Detectors::OfSession(&narrow, &family),
     };
-    let mut runner = Runner::with(settings, lake, detectors)?;
+    let mut runner = Runner::silent(settings, lake, detectors)?;
     let sql = format!(
         "select * from findings where machine = $machine and agent = $agent and session_id = $session \
          and detector not in ('{}') order by first_seq nulls first, wasted_cost_usd desc nulls last, detector",
@@ -350,10 +350,17 @@ fn findings(settings: &Settings, lake: &AnyLake, session: &KnownSession, ids: &S
     runner.rows(&Statement { sql, parameters })
 }
 
+/// Returns the first and the last position of a session.
+pub(super) fn range(runner: &mut Runner<'_>, session: &KnownSession) -> Result<Option<(i64, i64)>> {
+    ["messages", "tool_calls"].into_iter().try_fold(None, |range, table| {
+        let select = format!("select min(seq) as first, max(seq) as last from {table} where");
+        Ok(widened(range, &runner.rows(&own(session, &select, ""))?))
+    })
+}
+
 /// Fails if a position is not in the session.
-pub(super) fn check_place(facts: &Facts, place: Option<i64>) -> Result<()> {
-    let Some(place) = place else { return Ok(()) };
-    match facts.range {
+pub(super) fn check_place(range: Option<(i64, i64)>, place: i64) -> Result<()> {
+    match range {
         Some((first, last)) if (first..=last).contains(&place) => Ok(()),
         Some((first, last)) => {
             Err(Error::Usage(format!("the session has no position {place} (--at); it has {first} to {last}")))

@@ -168,12 +168,18 @@ impl Writer for Text {
             let kind = facts.row().subagent_type.map(|kind| format!(" ({kind})")).unwrap_or_default();
             let (kind, short) = (self.one_line(&kind, 40), self.safe(&facts.ids.short(parent)));
             let space = if kind.is_empty() { "" } else { " " };
-            self.line(&format!("Subagent{space}{kind} of {}", self.command(&short)));
+            let of = if facts.ids.all().iter().any(|known| known.session_id == parent) {
+                self.command(&short)
+            } else {
+                let ellipsis = if parent.ends_with(&short) { "" } else { self.look.signs.ellipsis };
+                format!("{short}{ellipsis}, which is not in the lake")
+            };
+            self.line(&format!("Subagent{space}{kind} of {of}"));
         }
     }
 
     fn left_out(&mut self) {
-        let line = self.paint().dim("What comes before is left out; without --at, everything is shown.");
+        let line = self.paint().dim(words::LEFT_OUT);
         self.line(&format!("\n{line}"));
     }
 

@@ -229,6 +229,9 @@ pub(super) fn subagent(subagent: &Subagent) -> String {
     format!("{kind}, {}, cost {}", counted(subagent.responses, "response"), usd(subagent.usd)).replace("cost $", "$")
 }
 
+/// Says that the beginning of the session is not shown.
+pub(super) const LEFT_OUT: &str = "What comes before is left out; without --at, everything is shown.";
+
 /// Returns the last line: which session follows.
 pub(super) fn end(facts: &Facts, zone: Tz) -> String {
     let row = facts.row();

@@ -8,6 +8,7 @@ use arrow::array::BooleanArray;
 use arrow::compute::filter_record_batch;
 
 use super::args::Sources;
+use super::freshness;
 use super::output::{self, Format, Look, Output};
 use super::settings::Settings;
 use crate::Result;
@@ -27,6 +28,7 @@ const MOST: usize = 10;
 pub(super) fn run(settings: &Settings, typed: &Sources) -> Result<()> {
     let lake = settings.open_lake()?;
     let output = Output::new(&settings.output, Format::Csv)?;
+    freshness::warn(settings, &lake);
     if typed.unknown {
         let rows = unknown::rows(settings, &lake)?;
         if rows.num_rows() == 0 {
