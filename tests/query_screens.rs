@@ -241,6 +241,18 @@ fn the_list_fits_a_screen() {
 }
 
 #[test]
+fn detectors_and_explanations_fit_the_terminal() {
+    let list = screen(80, "detect --explain");
+    assert!(list.starts_with("  aborted_turns"), "{list}");
+    assert_eq!(list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   ")).count(), 23, "{list}");
+    for command in ["detect --explain", "detect --explain cache_misses", "query cost_by_month --explain"] {
+        let shown = screen(80, command);
+        let widest = shown.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(80), "{command}: {shown}");
+    }
+}
+
+#[test]
 fn costs_by_day() {
     insta::assert_snapshot!(screen(80, "query cost_by_day"), @r"
     Cost by day, all time
@@ -459,6 +471,7 @@ fn an_empty_result_says_why() {
     gemini-cli and opencode.
     ");
     insta::assert_snapshot!(screen(80, "query limit_hits --agent aider"), @"Requests that a used-up limit refused of aider: nothing of this was recorded.");
+    insta::assert_snapshot!(screen(80, "detect --agent codex --until 2020-01-01"), @"No usage of codex until Wed 2020-01-01. Its newest is of Sat 2026-08-01.");
     insta::assert_snapshot!(screen(80, "query cost_by_day --project ap"), @r"
     error: no project is called `ap`
     hint: api, app? `llrem query cost_by_project` lists them

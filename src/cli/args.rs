@@ -317,10 +317,10 @@ pub struct Detect {
     /// Exit with 4 if there is a finding of this severity or a higher one
     #[arg(long, value_enum, value_name = "LEVEL")]
     pub fail_on: Option<Severity>,
-    /// Print a detector's description, parameters and columns instead of running it
+    /// Print a detector's description, parameters and columns instead of running it; without a name, list all detectors
     #[arg(long, value_name = "NAME", conflicts_with = "names")]
     #[arg(value_parser = Offered(canned::detector_names), hide_possible_values = true)]
-    pub explain: Option<String>,
+    pub explain: Option<Option<String>>,
     /// Run the queries on a Ballista cluster whose machines can read the lake, df://HOST:PORT
     #[arg(long, value_name = "URL")]
     pub scheduler: Option<String>,

@@ -1,5 +1,6 @@
 //! Runs queries over one lake: provides their threads, and lets Ctrl-C end them.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
@@ -120,13 +121,18 @@ impl Threads {
 
     fn wait(&self, work: impl Future<Output = Result<()>>) -> Result<()> {
         let Some(runtime) = &self.0 else { return Err(Error::Interrupted) };
-        runtime.block_on(async {
-            tokio::select! {
-                biased;
-                () = interrupt::asked() => Err(Error::Interrupted),
-                outcome = work => outcome,
-            }
-        })
+        let run = || {
+            runtime.block_on(async {
+                tokio::select! {
+                    biased;
+                    () = interrupt::asked() => Err(Error::Interrupted),
+                    outcome = work => outcome,
+                }
+            })
+        };
+        // Values of more than 2 GiB, for example, make the engine panic.
+        let failed = || Err(Error::Query("the engine failed on it; its values may be too large".to_owned()));
+        catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| failed())
     }
 }
 

@@ -16,6 +16,8 @@ use datafusion::prelude::SessionContext;
 /// Largest result of one call for the rows of a batch. Bytes.
 const LIMIT: u128 = 256 << 20;
 
+/// Longest replacement that is short. Bytes.
+const SHORT: u128 = 64;
 /// Size of an item of a list. Bytes.
 const ITEM: u128 = 8;
 
@@ -23,11 +25,12 @@ const ITEM: u128 = 8;
 type Size = fn(&Row<'_>) -> u128;
 
 /// The functions, and the size of their results.
-const FUNCTIONS: [(&str, Size); 9] = [
+const FUNCTIONS: [(&str, Size); 10] = [
     ("repeat", |row| row.bytes(0) * row.number(1)),
     ("lpad", |row| row.bytes(0) + row.number(1) * row.bytes(2).clamp(1, 4)),
     ("rpad", |row| row.bytes(0) + row.number(1) * row.bytes(2).clamp(1, 4)),
     ("replace", |row| row.bytes(0) + row.matches(0, 1) * row.bytes(2)),
+    ("regexp_replace", |row| row.bytes(0) + row.replacements() * row.bytes(2)),
     ("concat", |row| row.all_bytes()),
     ("concat_ws", |row| row.all_bytes() + row.bytes(0) * row.count()),
     ("array_repeat", |row| row.number(1) * row.bytes(0).max(ITEM)),
@@ -181,6 +184,16 @@ impl Row<'_> {
         if part.is_empty() { text.len() as u128 + 1 } else { text.matches(part).count() as u128 }
     }
 
+    /// Returns how often `regexp_replace` may replace something. A short replacement makes about as much as it replaces, so
+    /// it does not count.
+    fn replacements(&self) -> u128 {
+        match (self.text(3).contains('g'), self.bytes(2)) {
+            (false, _) => 1,
+            (true, ..=SHORT) => 0,
+            (true, _) => self.bytes(0) + 1,
+        }
+    }
+
     /// Returns the size of the list of numbers from one to another. Bytes.
     fn steps(&self) -> u128 {
         let number = |place: usize| self.columns.get(place).and_then(|column| column.number(self.row)).map(i128::from);
@@ -213,6 +226,7 @@ mod tests {
             "select lpad('x', 2000000000, '-')",
             "select rpad('x', 2000000000)",
             "select replace(repeat('x', 100000), 'x', repeat('y', 100000))",
+            "select regexp_replace(repeat('x', 100000), 'x', repeat('y', 30000), 'g')",
             "select concat(a, a, a, a) from (select repeat('x', 100000000) as a)",
             "select concat_ws(a, a, a, a) from (select repeat('x', 100000000) as a)",
             "select array_repeat(1, 2000000000)",

@@ -114,6 +114,13 @@ fn a_filter_that_nothing_can_pass_is_told() {
         let error = "exit 2\n--- stdout\n--- stderr\nerror: no project is called `api.v3`\nhint: api.v2?";
         assert!(shown.starts_with(error), "{command:?}: {shown}");
     }
+    for command in [["query", "cost_by_day"], ["detect", "tool_retry_loops"]] {
+        for filter in ["agent=claude", "project=api.v3"] {
+            let (name, value) = filter.split_once('=').unwrap();
+            let as_option = home.run(&[&command[..], &[&format!("--{name}"), value]].concat());
+            assert_eq!(home.run(&[&command[..], &["-p", filter]].concat()), as_option, "{command:?} {filter}");
+        }
+    }
     assert!(home.run(&["query", "cost_by_day", "--project", "api.v2"]).starts_with("exit 0\n"));
     insta::assert_snapshot!(home.run(&["query", "cost_by_day", "--project", "nothing like it", "--quiet"]), @r"
     exit 2
@@ -127,7 +134,7 @@ fn a_filter_that_nothing_can_pass_is_told() {
     --- stdout
     --- stderr
     error: there is no detector `tool_retry_loop`
-    hint: tool_retry_loops? `llrem query` lists them
+    hint: tool_retry_loops? `llrem detect --explain` lists them
     ");
     insta::assert_snapshot!(run(&["query", "tool_retry_loop"]), @r"
     exit 2

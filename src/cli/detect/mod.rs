@@ -9,7 +9,7 @@ use arrow::compute::filter_record_batch;
 
 use super::args::Detect;
 use super::output::{Format, Limit, Output};
-use super::query::{self, explain, typed_parameters};
+use super::query::{self, explain, typed_parameters, value_of};
 use super::runner::Runner;
 use super::session;
 use super::settings::{Settings, check_agent};
@@ -26,10 +26,11 @@ pub(super) use summary::{Spent, Summary, float};
 
 /// Runs the command.
 pub(super) fn run(settings: &Settings, typed: &Detect) -> Result<()> {
-    check_agent(typed.agent.as_deref())?;
     let library = Library::load(settings.query_folders())?;
-    if let Some(name) = &typed.explain {
-        return explain(settings, detector(&library, name)?);
+    match &typed.explain {
+        Some(Some(name)) => return explain(settings, detector(&library, name)?),
+        Some(None) => return query::detectors(&settings.output, settings.printer, &library),
+        None => {}
     }
     let chosen: Vec<&Canned> = match typed.names.as_slice() {
         [] => library.default_detectors().collect(),
@@ -38,13 +39,14 @@ pub(super) fn run(settings: &Settings, typed: &Detect) -> Result<()> {
     let filters =
         [("since", &typed.since), ("until", &typed.until), ("project", &typed.project), ("agent", &typed.agent)];
     let given = typed_parameters(&typed.params, filters)?;
+    check_agent(value_of(&given, "agent"))?;
     let detectors = bind(settings, &given, &chosen)?;
     let output = Output::new(&settings.output, Format::Csv)?;
     let lake = settings.open_lake()?;
     let mut runner = Runner::with(settings, &lake, Detectors::These(&detectors))?;
     let ids = session::ids(&mut runner)?;
     let session = typed.session.as_deref().map(|named| ids.find(named)).transpose()?;
-    query::check_project(&mut runner, typed.project.as_deref())?;
+    query::check_project(&mut runner, value_of(&given, "project"))?;
     let period = period(settings, &given)?;
     let findings = within(&period, &runner.rows(&all())?)?;
     let findings = wanted(&findings, typed, session)?;
@@ -55,7 +57,10 @@ pub(super) fn run(settings: &Settings, typed: &Detect) -> Result<()> {
     };
     let found: Vec<FindingRow<'_>> = rows(&findings).collect();
     let spent = Spent::read(settings, &mut runner, &given, session)?;
-    let summary = Summary::of(&found, &ids, &period, spent, typed.new);
+    let mut summary = Summary::of(&found, &ids, &period, spent, typed.new);
+    if spent.sessions == 0 && session.is_none() {
+        summary.nothing = Some(Spent::why_nothing(settings, &mut runner, &given)?);
+    }
     let mut printed = found.len();
     if output.is_table() {
         let limit = typed.limit.or_else(|| (!output.is_on_terminal()).then_some(Limit::OFF));
@@ -76,8 +81,7 @@ pub(super) fn run(settings: &Settings, typed: &Detect) -> Result<()> {
 
 /// Returns the time that `--since` and `--until` name.
 pub(super) fn period(settings: &Settings, given: &[(String, String)]) -> Result<Period> {
-    let value = |name: &str| given.iter().rev().find(|(given, _)| given == name).map(|(_, value)| value.as_str());
-    settings.clock.period(value("since"), value("until"))
+    settings.clock.period(value_of(given, "since"), value_of(given, "until"))
 }
 
 /// Returns the query for all findings.

@@ -55,6 +55,9 @@ impl<'a> Screen<'a> {
 
     fn drawn(self, summary: &Summary, look: Look) -> String {
         let columns = look.prose_columns();
+        if let Some(nothing) = &summary.nothing {
+            return wrap(nothing, columns, 0) + "\n";
+        }
         if self.found.is_empty() {
             let detectors = plural(u64::try_from(self.chosen.len()).unwrap_or(u64::MAX), "detector");
             return wrap(&format!("{} ({detectors}).", summary.sentence()), columns, 0) + "\n";

@@ -6,7 +6,7 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::Float64Type;
 use datafusion::scalar::ScalarValue;
 
-use super::super::query::bind;
+use super::super::query::{Asked, bind, why_empty};
 use super::super::runner::Runner;
 use super::super::session::integer;
 use super::super::settings::Settings;
@@ -62,6 +62,16 @@ impl Spent {
         })
     }
 
+    /// Says why the filters leave no sessions.
+    pub(super) fn why_nothing(
+        settings: &Settings,
+        runner: &mut Runner<'_>,
+        given: &[(String, String)],
+    ) -> Result<String> {
+        let library = Library::load(&[])?;
+        why_empty(settings, runner, Asked { canned: library.find(TOTALS)?, given })
+    }
+
     /// Returns the amount, with a `+` if something is left out.
     pub(in crate::cli) fn shown(&self) -> Option<String> {
         Some(usd_in_words(self.usd?) + if self.is_at_least { "+" } else { "" })
@@ -91,6 +101,8 @@ pub(in crate::cli) struct Summary {
     when: String,
     /// True if only new findings count.
     is_new: bool,
+    /// Why there are no sessions to look at.
+    pub(super) nothing: Option<String>,
 }
 
 impl Summary {
@@ -120,6 +132,7 @@ impl Summary {
             spent,
             when: if period.is_open() { String::new() } else { format!(" {}", period.in_words()) },
             is_new,
+            nothing: None,
         }
     }
 
@@ -127,6 +140,9 @@ impl Summary {
     pub(in crate::cli) fn sentence(&self) -> String {
         let when = &self.when;
         let sessions = |count: usize| plural(u64::try_from(count).unwrap_or(u64::MAX), "session");
+        if let Some(nothing) = &self.nothing {
+            return nothing.clone();
+        }
         if self.findings == 0 {
             let waste = if self.is_new { "new waste" } else { "waste" };
             return format!("No {waste} found in {}{when}", plural(self.spent.sessions, "session"));

@@ -2,6 +2,7 @@
 
 use super::super::settings::Settings;
 use super::super::when::Period;
+use super::value_of;
 use crate::Result;
 use crate::query::canned::Canned;
 
@@ -20,6 +21,6 @@ impl<'a> Asked<'a> {
 
     /// Returns the value that was given for a parameter.
     pub(super) fn value(self, name: &str) -> Option<&'a str> {
-        self.given.iter().rev().find(|(given, _)| given == name).map(|(_, value)| value.as_str())
+        value_of(self.given, name)
     }
 }

@@ -14,7 +14,7 @@ const NEWEST: &str = "select s.agent, cast(max(cast(coalesce(u.timestamp, s.star
 from usage u join sessions s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id";
 
 /// Returns what was asked, and the nearest that exists.
-pub(super) fn sentence(settings: &Settings, runner: &mut Runner<'_>, asked: Asked<'_>) -> Result<String> {
+pub(in crate::cli) fn sentence(settings: &Settings, runner: &mut Runner<'_>, asked: Asked<'_>) -> Result<String> {
     let period = asked.period(settings)?;
     let (agent, project) = (asked.value("agent"), asked.value("project"));
     let own =

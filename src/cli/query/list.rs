@@ -23,7 +23,7 @@ pub(in crate::cli) fn list(output: &OutputSettings, printer: Printer, library: &
     }
     let rows = Output::new(output, Format::Csv)?;
     if !rows.is_on_terminal() {
-        return rows.wrapping().print(&table(library)?);
+        return rows.wrapping().print(&table(&library.reports().chain(library.detectors()).collect::<Vec<_>>())?);
     }
     output::drawn(output, &screen(library, output::look_of_stdout(printer)))?;
     printer.notes(&[
@@ -33,9 +33,22 @@ pub(in crate::cli) fn list(output: &OutputSettings, printer: Printer, library: &
     Ok(())
 }
 
-fn table(library: &Library) -> Result<RecordBatch> {
+/// Prints the list of detectors.
+pub(in crate::cli) fn detectors(output: &OutputSettings, printer: Printer, library: &Library) -> Result<()> {
+    let rows = Output::new(output, Format::Csv)?;
+    if !rows.is_on_terminal() {
+        return rows.wrapping().print(&table(&library.detectors().collect::<Vec<_>>())?);
+    }
+    let title = |canned: &Canned| format!("{}{}", canned.title, if canned.is_off { " (off)" } else { "" });
+    let lines = library.detectors().map(|canned| Line { name: &canned.name, text: title(canned) }).collect();
+    output::drawn(output, &drawn(&[("", lines)], output::look_of_stdout(printer)))?;
+    printer.notes(&["llrem detect --explain cache_misses    what it finds, parameters and columns".to_owned()]);
+    Ok(())
+}
+
+fn table(queries: &[&Canned]) -> Result<RecordBatch> {
     let column = |text: fn(&Canned) -> String| -> ArrayRef {
-        Arc::new(library.reports().chain(library.detectors()).map(|canned| Some(text(canned))).collect::<StringArray>())
+        Arc::new(queries.iter().map(|canned| Some(text(canned))).collect::<StringArray>())
     };
     Ok(RecordBatch::try_from_iter([
         ("name", column(|canned| canned.name.clone())),

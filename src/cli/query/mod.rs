@@ -17,12 +17,13 @@ use super::runner::Runner;
 use super::schema::SPARK;
 use super::settings::{Settings, check_agent};
 use super::when::Bound;
-use crate::query::canned::{Canned, Library};
+use crate::query::canned::{Canned, DESCRIPTIONS, Library};
 use crate::query::{Statement, nearest, spark};
+use crate::shown::width::{PROSE, wrap};
 use crate::{Error, Result};
 pub(super) use asked::Asked;
-pub(super) use empty::{listed, whose};
-pub(super) use list::list;
+pub(super) use empty::{listed, sentence as why_empty, whose};
+pub(super) use list::{detectors, list};
 pub(super) use screen::{destination, output, print};
 
 /// Runs the command.
@@ -38,13 +39,13 @@ pub(super) fn run(settings: &Settings, typed: &Query) -> Result<()> {
     }
     let options =
         [("since", &typed.since), ("until", &typed.until), ("project", &typed.project), ("agent", &typed.agent)];
-    check_agent(typed.agent.as_deref())?;
     let given = typed_parameters(&typed.params, options)?;
+    check_agent(value_of(&given, "agent"))?;
     bind(settings, canned, &given)?;
     let lake = settings.open_lake()?;
     let output = screen::output(destination(settings, typed.limit)?, canned);
     let mut runner = Runner::start(settings, &lake)?;
-    check_project(&mut runner, typed.project.as_deref())?;
+    check_project(&mut runner, value_of(&given, "project"))?;
     Asked { canned, given: &given }.print(settings, &mut runner, output, &library)
 }
 
@@ -73,8 +74,7 @@ fn show(settings: &Settings, canned: &Canned) -> Result<()> {
 
 /// Returns the query with its values. Times are parsed here.
 pub(super) fn bind(settings: &Settings, canned: &Canned, given: &[(String, String)]) -> Result<Statement> {
-    let value = |name: &str| given.iter().rev().find(|(given, _)| given == name).map(|(_, value)| value.as_str());
-    settings.clock.period(value("since"), value("until"))?;
+    settings.clock.period(value_of(given, "since"), value_of(given, "until"))?;
     // A day at the end of a range is included.
     let moments = |parameter: &str, text: &str| {
         let bound = if parameter == "until" { Bound::End } else { Bound::Start };
@@ -98,7 +98,23 @@ pub(super) fn typed_parameters(
     named.chain(options).collect()
 }
 
+/// Returns the value that was given for a parameter: the last one counts.
+pub(super) fn value_of<'g>(given: &'g [(String, String)], name: &str) -> Option<&'g str> {
+    given.iter().rev().find(|(given, _)| given == name).map(|(_, value)| value.as_str())
+}
+
 /// Prints a query's description, note, parameters and columns.
 pub(super) fn explain(settings: &Settings, canned: &Canned) -> Result<()> {
-    output::raw(&settings.output, canned.explanation().as_bytes())
+    let text = canned.explanation();
+    let text = match output::look_of_stdout(settings.printer).width {
+        Some(columns) => wrapped(&text, columns.min(PROSE)),
+        None => text,
+    };
+    output::raw(&settings.output, text.as_bytes())
+}
+
+/// Wraps an explanation. Indented lines have a name before their text.
+fn wrapped(explanation: &str, columns: usize) -> String {
+    let hang = |line: &str| if line.starts_with(' ') { DESCRIPTIONS } else { 0 };
+    explanation.lines().map(|line| wrap(line, columns, hang(line)) + "\n").collect()
 }

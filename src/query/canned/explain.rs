@@ -6,6 +6,11 @@ use std::fmt::Write;
 use super::{Canned, Purpose};
 use crate::tables::FINDINGS;
 
+/// Width of the names in front of descriptions.
+const NAMES: usize = 30;
+/// Column at which the descriptions of parameters and columns begin.
+pub const DESCRIPTIONS: usize = NAMES + 3;
+
 impl Canned {
     /// Returns title, description, note, what to do, parameters and columns as lines of text.
     pub fn explanation(&self) -> String {
@@ -21,12 +26,12 @@ impl Canned {
             for parameter in &self.parameters {
                 let default = parameter.default.as_ref().map_or_else(String::new, |default| format!(" = {default}"));
                 let declared = format!("{} {}{default}", parameter.name, parameter.kind.name());
-                let _ = writeln!(text, "  {declared:<30} {}", parameter.doc);
+                let _ = writeln!(text, "  {declared:<NAMES$} {}", parameter.doc);
             }
         }
         text.push_str("\nColumns:\n");
         for (name, doc) in self.described_columns() {
-            let _ = writeln!(text, "  {name:<30} {doc}");
+            let _ = writeln!(text, "  {name:<NAMES$} {doc}");
         }
         text
     }

@@ -13,6 +13,7 @@ use datafusion::scalar::ScalarValue;
 use super::{Statement, builtin, nearest};
 use crate::{Error, Result};
 
+pub use explain::DESCRIPTIONS;
 pub use show::{Group, ShownColumn, Total};
 pub use value::Kind;
 
@@ -176,12 +177,12 @@ impl Library {
 
     /// Returns the query of that name. `-` equals `_`.
     pub fn find(&self, name: &str) -> Result<&Canned> {
-        self.find_among(name, "query", self.queries.iter())
+        self.find_among(name, "query", "`llrem query` lists them", self.queries.iter())
     }
 
     /// Returns the detector of that name, or another query.
     pub fn find_detector(&self, name: &str) -> Result<&Canned> {
-        self.find_among(name, "detector", self.detectors())
+        self.find_among(name, "detector", "`llrem detect --explain` lists them", self.detectors())
     }
 
     /// Finds a query by name among those of one kind. The error suggests a similar name of that kind.
@@ -189,6 +190,7 @@ impl Library {
         &'l self,
         name: &str,
         kind: &str,
+        otherwise: &str,
         likely: impl Iterator<Item = &'l Canned>,
     ) -> Result<&'l Canned> {
         let wanted = name.replace('-', "_");
@@ -197,7 +199,7 @@ impl Library {
         }
         self.queries.iter().find(|canned| canned.name == wanted).ok_or_else(|| {
             let near = nearest::several(name, likely.map(|canned| canned.name.as_str()));
-            let hint = nearest::question(&near, "`llrem query` lists them");
+            let hint = nearest::question(&near, otherwise);
             Error::Unknown { what: format!("there is no {kind} `{name}`"), hint }
         })
     }
