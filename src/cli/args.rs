@@ -311,7 +311,7 @@ pub struct Detect {
     /// Show the N most expensive findings, or `off` for all [default: 10 on a terminal, else off]
     #[arg(short = 'n', long, value_name = "N|off")]
     pub limit: Option<Limit>,
-    /// Only findings that no earlier `--new` has reported, or only as less severe
+    /// Only findings that are new, or more severe than when `--new` last reported them
     #[arg(long, conflicts_with = "explain")]
     pub new: bool,
     /// Exit with 4 if there is a finding of this severity or a higher one

@@ -174,7 +174,7 @@ Examples:
 
 A session is named by its id or the beginning of it, with or without the agent's
 prefix. Numbers at the left are positions (`seq`): --at takes them.
-The pager is LLREM_PAGER, PAGER or `less -FRX`; `cat` is none.
+The pager is LLREM_PAGER, PAGER or `less -FRX`; `cat` switches it off.
 A page has no script and loads nothing. It holds texts from the transcript.";
 
 /// `llrem search --help`

@@ -1,5 +1,5 @@
-//! Totals of a session next to rows of its responses. The lake has of the total what no other row of the session counts,
-//! so that each token is counted once, also after the agent dropped its responses one by one.
+//! Totals of a session next to rows of its responses. The lake stores only the part of the total that no other row of the
+//! session counts. So each token is counted once, also after the agent dropped its responses one by one.
 
 use arrow::array::RecordBatch;
 

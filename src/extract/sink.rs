@@ -222,8 +222,8 @@ impl<'a> Sink<'a> {
         self.session().yields.push(Yield { record, fact, until: i64::MAX });
     }
 
-    /// Says of a message, call or response that was added that a file which is read together with the source said more of
-    /// it than the source does. When that file is gone, the row stays as it was.
+    /// Notes that a companion file has more of a message, call or response than the source. When that file is gone, the row
+    /// stays as it was.
     pub fn from_companion(&mut self, kind: Kind, id: &str) {
         let record = key(self.context.agent, kind, id);
         let raised = self.session().raised.entry(record).or_default();

@@ -18,8 +18,8 @@
 //!
 //! Two pure steps:
 //! 1. [`absorb`] joins the readings of a session's sources with the memory of them. It forgets a record in two cases: a
-//!    newer parser reads the same bytes and no longer finds it, or the source has only grown and no longer gives it. A
-//!    record of which less is left keeps the lake's row.
+//!    newer parser reads the same bytes and no longer finds it, or the source has only grown and no longer gives it. If
+//!    a source has less of a record than before, the lake keeps its row.
 //! 2. [`Owners`] decides over all replicas who owns each record. Sessions have a total order, and each record belongs to
 //!    the first session that holds all of it, so the order in which sources are read makes no difference.
 

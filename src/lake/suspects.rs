@@ -52,8 +52,8 @@ impl Suspects {
         self.deaths.keys().chain(&self.skipped)
     }
 
-    /// Returns the names of those that a run reads alone even if nothing says that they have changed, because it is
-    /// unknown how much of them the dead run had read.
+    /// Returns the names of those that a run reads alone, even unchanged ones: the dead run may have read only
+    /// part of them.
     pub(crate) fn untried(&self) -> impl Iterator<Item = &String> {
         self.deaths.keys().filter(|name| !self.is_fatal(name))
     }

@@ -16,7 +16,7 @@ const OWN_PREFIXES: [&str; 2] = ["ses_", "sess_"];
 /// Prefix of the last part of a subagent's id.
 const SUBAGENT: &str = "agent-";
 
-/// A session of the lake, with what tells it apart from others.
+/// A session of the lake, with what distinguishes it from others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KnownSession {
     /// Machine that it ran on.

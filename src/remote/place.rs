@@ -58,7 +58,7 @@ impl Place {
             "gs" => Scheme::Google,
             "az" | "azure" | "abfs" | "abfss" => Scheme::Azure,
             "file" => Scheme::File,
-            other => return Err(Error::Usage(format!("`{other}://` is no store that is known; write {FORMS}"))),
+            other => return Err(Error::Usage(format!("`{other}://` is not a known kind of store; write {FORMS}"))),
         };
         let shown = shown::url(text);
         let secret = || {

@@ -40,9 +40,9 @@ const JOURNAL_MAGIC: [u8; 8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
 
 /// An agent's database, open for reading only.
 ///
-/// With a non-empty write-ahead log beside it, or the journal of a transaction that is not over, the pair is copied to a
-/// private folder and opened there: opening it in place could make or checkpoint files beside it, and ignoring the pair's
-/// other half loses rows. Without one, the file alone is the whole database: it is read without a lock, which could keep
+/// If there is a write-ahead log that is not empty, or the journal of a transaction that is not over, both files are copied
+/// to a private folder and opened there. Opening them in place could create or checkpoint files; the database without the
+/// other file lacks rows. Without one, the file alone is the whole database: it is read without a lock, which could keep
 /// the agent from writing, and what was read of it counts only if [`RunCache::have_changed`] finds that nobody wrote to it
 /// meanwhile.
 #[derive(Clone)]

@@ -43,7 +43,7 @@ fn where_there_is_no_lake() {
     error: no lake at `/no/such/folder`
     hint: run `llrem etl` first, or name the lake with --lake
     2
-    error: `ftp://` is no store that is known; write s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX, abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX or file:///FOLDER
+    error: `ftp://` is not a known kind of store; write s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX, abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX or file:///FOLDER
     2
     error: `s3:///x` has no bucket; write s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX, abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX or file:///FOLDER
     2

@@ -140,7 +140,7 @@ fn what_cannot_be_meant() {
     said.push(failure(&mut bench.llrem(&["upload", "file:///tmp/x", "--profile", "everything"]), 2));
     insta::assert_snapshot!(said.join("\n"), @r#"
     error: the URL contains a user, a password or a query; credentials come from the environment
-    error: `ftp://` is no store that is known; write s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX, abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX or file:///FOLDER
+    error: `ftp://` is not a known kind of store; write s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX, abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX or file:///FOLDER
     error: `s3:///x` has no bucket; write s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX, abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/PREFIX or file:///FOLDER
     error: the URL contains a user, a password or a query; credentials come from the environment
     error: `file://host/x` names no local folder; write file:///folder
