@@ -772,7 +772,7 @@ fn filters_of_canned_queries() {
     assert_eq!(count(&["--until", "2000-01-01"]), 0);
     assert_eq!(count(&["--agent", "claude-code"]), count(&[]));
     assert_eq!(count(&["--agent", "codex"]), 0);
-    assert_eq!(count(&["--param", "project=no such project"]), 0);
+    assert_eq!(count(&["--param", "agent=codex"]), 0);
 }
 
 #[test]
