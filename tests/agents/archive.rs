@@ -400,3 +400,30 @@ fn a_total_has_only_what_no_response_counts() {
     }
     assert_eq!(lake.problems(), Vec::<String>::new());
 }
+
+/// Goose's sums of a session may be deleted while its messages stay.
+#[test]
+fn sums_stay_when_the_row_that_holds_them_is_deleted() {
+    let deletions = [
+        ("before-the-ledger", "delete from sessions"),
+        ("copies", "update sessions set accumulated_input_tokens = null, accumulated_output_tokens = null"),
+    ];
+    for (name, deletion) in deletions {
+        let case = Case::of("goose").into_iter().find(|case| case.name == name).unwrap();
+        let home = Home::of(&case);
+        let lake = Built::full(&home);
+        let ids = || -> BTreeSet<String> {
+            lake.rows().values("usage").iter().map(|row| row["response_id"].to_string()).collect()
+        };
+        let before = ids();
+        let sources = home.sources().into_iter().map(|source| source.path);
+        let path = sources.into_iter().find(|path| path.ends_with("sessions.db")).unwrap();
+        let database = rusqlite::Connection::open(path).unwrap();
+        database.execute_batch("pragma foreign_keys = off").unwrap();
+        database.execute_batch(deletion).unwrap();
+        drop(database);
+        lake.run();
+        let lost: Vec<String> = before.difference(&ids()).cloned().collect();
+        assert!(before.iter().any(|id| id.contains(":rest")) && lost.is_empty(), "{name}: {lost:?}");
+    }
+}

@@ -306,7 +306,10 @@ fn bill_rest(
     }
     let settled = key(agent, Kind::Presence, &format!("settled:{session}"));
     if rest.is_zero() {
-        conversation.out.claim(settled, false);
+        // Sums that were deleted say nothing about what the ledger counts.
+        if is_summed {
+            conversation.out.claim(settled, false);
+        }
         return Ok(());
     }
     let id = format!("{session}:rest");
