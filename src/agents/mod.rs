@@ -169,9 +169,10 @@ pub fn by_id(id: &str) -> Option<&'static dyn Agent> {
     AGENTS.iter().copied().find(|agent| agent.about().id == id)
 }
 
-/// The agent that takes a file by its place and name, and as what. Of several, the last knows its own best: Claude
-/// Code, the first, takes transcripts of any name. What is in one agent's own folder is no other's, unless only that
-/// one is asked. Where no folder shows the agent, the first lines override the file's name.
+/// Returns the agent that takes a file by its folder and name, and the kind of the file. Of several agents, the last one
+/// in the list gets it, because Claude Code, the first, takes transcripts of any name. A file in an agent's own folder
+/// belongs to that agent, unless `among` has only another one. If no folder shows the agent, the first lines override the
+/// file's name.
 pub fn claimed(path: &Path, among: &[&'static dyn Agent]) -> Option<(&'static dyn Agent, &'static str)> {
     let name = name_of(path);
     let name = Path::new(&*name);

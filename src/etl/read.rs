@@ -188,7 +188,7 @@ pub(super) fn read(shared: &Shared<'_>, planned: &Arc<Planned>) -> Result<(Read,
     let (sink, outcome) = extracted;
     let is_stable = before.extent.is_some() && before.are_unchanged(planned);
     let reading = match shared.reading(planned, is_stable && outcome.is_ok() && before.has_only_grown) {
-        // What was not reached is no error of the other parser.
+        // Records that this reading did not reach may still be right.
         Reading::Reparsed if outcome.is_err() => Reading::ChangedAndReparsed,
         reading => reading,
     };

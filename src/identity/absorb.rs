@@ -100,8 +100,8 @@ pub(crate) fn absorb(mut seen: Vec<Seen>, before: &[&Replica], keeps_texts: bool
     Absorbed { read, left_out, unread, superseded }
 }
 
-/// Changes the memory of a session that its source no longer gives. If the source has only grown, what it held was wrong.
-/// If the agent dropped the session, its records are gone.
+/// Changes the memory of a session that its source no longer gives. If the source has only grown, the
+/// records that it held were wrong. If the agent dropped the session, its records are gone.
 pub(crate) fn no_longer_given(replica: &mut Replica, reading: Reading) {
     match reading {
         Reading::Grown => forget_held(replica),

@@ -105,7 +105,7 @@ impl ResponseCopy {
 pub(crate) struct ResponseCopies {
     /// Key of each copy.
     keys: Vec<u64>,
-    /// Where each copy begins in `packed`.
+    /// Offset of each copy in `packed`. Bytes.
     starts: Vec<u32>,
     packed: Vec<u8>,
 }

@@ -1,5 +1,5 @@
-//! `workspace-sessions`: what was typed in a session, and the log that records what was done for it. The replies here are a
-//! word or two; the log supersedes all of it.
+//! `workspace-sessions`: the prompts of a session, each with the log that records its replies and actions. The replies here
+//! have a word or two. The log supersedes all of it.
 
 use super::content::{text_of, unwrapped};
 use super::record::Entry;

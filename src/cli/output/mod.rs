@@ -109,7 +109,7 @@ pub struct Output {
     zone: Tz,
     safe_csv: bool,
     table: TableOptions,
-    /// What people should know about the result.
+    /// Notes to print below the result.
     notes: Vec<String>,
     limit: Option<Limit>,
     printer: Printer,
@@ -159,7 +159,7 @@ impl Output {
         self
     }
 
-    /// Adds what people should know about the result.
+    /// Adds a note to print below the result.
     pub fn note(&mut self, note: &str) {
         self.notes.extend(Some(note.to_owned()).filter(|note| !note.is_empty()));
     }
