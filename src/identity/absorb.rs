@@ -208,9 +208,12 @@ fn leave_out_poorer(
             if says(own).is_some_and(|own| own >= record.fullness) {
                 continue;
             }
-            let is_elsewhere = (0..held.len()).any(|at| says(at).is_some_and(|says| says >= record.fullness));
+            // The row of another source is as full, and this one still counts as a copy.
+            if (0..held.len()).any(|at| says(at).is_some_and(|says| says >= record.fullness)) {
+                continue;
+            }
             for (at, poorer) in poorer.iter_mut().enumerate() {
-                if says(at).is_some() && (at == own || !is_elsewhere) {
+                if says(at).is_some() {
                     poorer.insert(record.key);
                 }
             }
