@@ -292,20 +292,29 @@ fn a_log_of_copilot_that_lost_its_start_adds_nothing_to_what_its_shutdowns_count
     }
 }
 
-/// The line that began a thread's own turn is dropped, and nothing else: what follows it is no copy.
+/// Nothing but the line that began a thread's own turn is dropped, or the first line of a fork: the next one is the first
+/// line of its origin.
 #[test]
-fn a_thread_of_codex_that_lost_the_start_of_its_turn_keeps_its_rows() {
-    let cases = Case::of("codex");
-    let home = Home::of(cases.iter().find(|case| case.name == "copies-told-late").unwrap());
-    let thread = "019fd211-0000-7000-8000-000000000023";
-    let path = home.path().join(format!(".codex/sessions/2026/06/01/rollout-2026-06-01T12-40-00-{thread}.jsonl"));
-    let lake = Built::full(&home);
-    let before = messages(&lake);
-    let text = std::fs::read_to_string(&path).unwrap();
-    let left = text.split_inclusive('\n').filter(|line| !line.contains("turn_context"));
-    write(&path, left.collect::<String>().as_bytes());
-    lake.run();
-    assert_eq!(messages(&lake), before);
+fn a_thread_of_codex_that_lost_a_line_keeps_its_rows() {
+    let cases = [
+        ("copies-told-late", "turn_context", "06/01/rollout-2026-06-01T12-40-00-019fd211-0000-7000-8000-000000000023"),
+        (
+            "call-ids-counted",
+            "forked_from_id",
+            "08/03/rollout-2026-08-03T10-00-00-019fbcc4-2902-7000-8000-000000000091",
+        ),
+    ];
+    for (name, lost, path) in cases {
+        let home = Home::of(Case::of("codex").iter().find(|case| case.name == name).unwrap());
+        let path = home.path().join(format!(".codex/sessions/2026/{path}.jsonl"));
+        let lake = Built::full(&home);
+        let before = messages(&lake);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let left = text.split_inclusive('\n').filter(|line| !line.contains(lost));
+        write(&path, left.collect::<String>().as_bytes());
+        lake.run();
+        assert_eq!(messages(&lake), before, "{name}");
+    }
 }
 
 /// A person copies a transcript: the copy's lines still name the subagents of the original.

@@ -8,6 +8,7 @@ use super::super::lineage::Lineage;
 use super::super::record::{Git, Line, Meta};
 use super::super::spawn::{source_of, spawn_of, subagent_of};
 use super::{LinePosition, Rollout};
+use crate::agents::ids::is_uuid;
 use crate::extract::{Facts, Reject};
 use crate::source::unescape;
 use crate::tables::SessionKind;
@@ -16,7 +17,9 @@ impl Rollout<'_, '_> {
     pub(super) fn take_meta(&mut self, position: LinePosition, meta: &Meta<'_>) -> Result<(), Reject> {
         self.out.unknown_fields("session_meta field ", &meta.unknown);
         let id = meta.id.get().unwrap_or_default();
-        let is_own = if self.has_meta { id == self.session } else { position.number == 1 || id == self.session };
+        // A fork whose first line is gone begins with a copy of the origin's.
+        let is_named = id.is_empty() || !is_uuid(&self.session);
+        let is_own = id == self.session || !self.has_meta && position.number == 1 && is_named;
         if !is_own {
             self.settle()?;
             self.lineage.foreign_meta(id);
