@@ -222,6 +222,12 @@ impl<'a> Sink<'a> {
         self.session().yields.push(Yield { record, fact, until: i64::MAX });
     }
 
+    /// Says of all records of the current session that they are superseded where any source says that `fact` exists.
+    pub fn supersede_all(&mut self, fact: u64) {
+        let SessionRows { records, yields, .. } = self.session();
+        yields.extend(records.iter().map(|record| Yield { record: record.key, fact, until: i64::MAX }));
+    }
+
     /// Notes that a companion file has more of a message, call or response than the source. When that file is gone, the row
     /// stays as it was.
     pub fn from_companion(&mut self, kind: Kind, id: &str) {

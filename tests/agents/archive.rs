@@ -317,6 +317,26 @@ fn a_thread_of_codex_that_lost_a_line_keeps_its_rows() {
     }
 }
 
+/// A person cuts the head off a history of Aider, within a run: the lake has the whole run, and what was typed before it.
+/// A new lake has what is left of the run.
+#[test]
+fn a_run_of_aider_that_lost_its_head_is_there_once() {
+    let home = Home::of(Case::of("aider").iter().find(|case| case.name == "inputs").unwrap());
+    let path = home.path().join("in/chat/.aider.chat.history.md");
+    let lake = Built::full(&home);
+    let tokens = |lake: &Built<'_>| -> i64 { lake.usage().iter().filter_map(|row| row["total_tokens"].as_i64()).sum() };
+    let before = (messages(&lake), tokens(&lake));
+    let text = std::fs::read_to_string(&path).unwrap();
+    write(&path, text.split_inclusive('\n').skip(3).collect::<String>().as_bytes());
+    for is_full in [false, true] {
+        lake.run_with(|options| options.full = is_full);
+        assert_eq!((messages(&lake), tokens(&lake)), before, "full: {is_full}");
+    }
+    let new = Built::new(&home, "new");
+    new.run();
+    assert_eq!(tokens(&new), before.1);
+}
+
 /// A person copies a transcript: the copy's lines still name the subagents of the original.
 #[test]
 fn a_copied_transcript_does_not_rename_the_subagents_of_its_calls() {

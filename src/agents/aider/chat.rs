@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 
+use chrono::NaiveDateTime;
+
 use super::blocks::{Block, Blocks, Take};
 use super::companions::Companions;
 use super::run::Run;
 use super::seed::Seed;
-use super::{any_chat_key, chat_key};
+use super::{any_chat_key, before_key, chat_key};
 use crate::extract::{Reject, Sink};
 use crate::source::{Source, TORN_END};
 
@@ -35,7 +37,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     if lines.failed() {
         history.out.remark("the file could not be read to its end");
     }
-    history.end()
+    history.end(None)
 }
 
 struct History<'s, 'o> {
@@ -59,7 +61,7 @@ impl Take for History<'_, '_> {
     fn take(&mut self, block: Block<'_>, line: u64) -> Result<(), Reject> {
         match block {
             Block::Started(moment) => {
-                self.end()?;
+                self.end(Some(moment))?;
                 let until = self.companions.next_start(line, moment);
                 self.current = Some(Current::Run(Box::new(Run::new(Some(moment), until, line))));
                 Ok(())
@@ -93,18 +95,26 @@ impl History<'_, '_> {
         }
     }
 
-    /// Ends the current session. A run in which neither the person nor the model said anything is not a session.
-    fn end(&mut self) -> Result<(), Reject> {
+    /// Ends the current session. A run in which neither the person nor the model said anything is not a session. `next` is
+    /// the time of the next run's start.
+    fn end(&mut self, next: Option<NaiveDateTime>) -> Result<(), Reject> {
         let Some(current) = self.current.take() else { return Ok(()) };
         let facts = match current {
             Current::Run(mut run) => run.end(self.out, &mut self.companions)?,
             Current::Seed(seed) => seed.end(self.out),
         };
         let Some(mut facts) = facts else { return Ok(()) };
-        if !self.has_claimed {
-            self.has_claimed = true;
-            self.out.claim_since(chat_key(self.companions.folder.as_deref()), facts.first_moment);
-            self.out.claim_since(any_chat_key(), facts.first_moment);
+        let before = next.map(before_key).into_iter();
+        if facts.first_moment.is_none() {
+            // The head of the file was cut off. The lake may have the whole run, and what was typed before it.
+            before.for_each(|before| self.out.supersede_all(before));
+            self.out.claim(any_chat_key(), false);
+        } else {
+            before.for_each(|before| self.out.claim(before, false));
+            if !std::mem::replace(&mut self.has_claimed, true) {
+                self.out.claim_since(chat_key(self.companions.folder.as_deref()), facts.first_moment);
+                self.out.claim_since(any_chat_key(), facts.first_moment);
+            }
         }
         facts.project_path = self.companions.folder.as_ref().map(|folder| folder.to_string_lossy().into_owned());
         self.out.claim(crate::extract::session_key(super::AGENT, &facts.session_id), false);

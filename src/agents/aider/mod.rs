@@ -127,6 +127,11 @@ fn any_chat_key() -> u64 {
     key(AGENT, Kind::Presence, "chats")
 }
 
+/// Returns the key of the fact that a run was followed by one that started at a time.
+fn before_key(next: NaiveDateTime) -> u64 {
+    key(AGENT, Kind::Presence, &format!("before:{next}"))
+}
+
 /// Reads a local time as all of Aider's files write it: `2026-01-02 09:00:00`, with or without a fraction.
 fn clock(text: &str) -> Option<NaiveDateTime> {
     NaiveDateTime::parse_from_str(text.trim_end(), "%Y-%m-%d %H:%M:%S%.f").ok()
