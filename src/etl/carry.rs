@@ -14,7 +14,7 @@ use crate::tables::{
     ToolCallRow, ToolCalls, Usage, UsageColumns, UsageRow,
 };
 
-/// The old rows of a session that stay. The flag is true if the agent was just found to have dropped them.
+/// The old rows of a session that stay. The flag is true if the agent dropped them.
 #[derive(Default)]
 pub(super) struct Carry {
     messages: HashMap<i64, bool>,
@@ -154,7 +154,7 @@ impl<F: FnMut(&str, PerRecordTable<RecordBatch>) -> Result<()>> KeptRows<'_, F> 
             let is_prompt = matches!(row.kind, MessageKind::Prompt | MessageKind::Command);
             let (place, turn, is_sidechain) = (row.seq, row.turn, row.is_sidechain);
             known.placed.push(LakeRow { place, turn, is_message: true, is_prompt, is_sidechain });
-            rows.messages.push(MessageRow { gone_at: row.gone_at.or(is_gone.then_some(now)), ..row.clone() });
+            rows.messages.push(MessageRow { gone_at: is_gone.then(|| row.gone_at.unwrap_or(now)), ..row.clone() });
         }
         Ok(())
     }
@@ -167,7 +167,7 @@ impl<F: FnMut(&str, PerRecordTable<RecordBatch>) -> Result<()>> KeptRows<'_, F> 
         {
             let (place, turn, is_sidechain) = (row.seq, row.turn, row.is_sidechain);
             known.placed.push(LakeRow { place, turn, is_message: false, is_prompt: false, is_sidechain });
-            rows.tool_calls.push(ToolCallRow { gone_at: row.gone_at.or(is_gone.then_some(now)), ..row.clone() });
+            rows.tool_calls.push(ToolCallRow { gone_at: is_gone.then(|| row.gone_at.unwrap_or(now)), ..row.clone() });
         }
         Ok(())
     }
@@ -179,7 +179,7 @@ impl<F: FnMut(&str, PerRecordTable<RecordBatch>) -> Result<()>> KeptRows<'_, F> 
             && let Some(is_gone) = carry.usage.get(&key)
         {
             known.responses.insert(key);
-            rows.usage.push(UsageRow { gone_at: row.gone_at.or(is_gone.then_some(now)), ..row.clone() });
+            rows.usage.push(UsageRow { gone_at: is_gone.then(|| row.gone_at.unwrap_or(now)), ..row.clone() });
         }
         Ok(())
     }

@@ -337,6 +337,29 @@ fn a_run_of_aider_that_lost_its_head_is_there_once() {
     assert_eq!(tokens(&new), before.1);
 }
 
+/// The agent dropped a message, and has a part of it again.
+#[test]
+fn a_message_that_came_back_shorter_is_not_gone() {
+    let home = Home::empty();
+    let path = transcript(&home, "p", ORIGIN);
+    let mut lines = turns(ORIGIN, "o", 0..2);
+    put(&path, &lines);
+    let lake = Built::full(&home);
+    let first = |lake: &Built<'_>| {
+        let row = lake.rows().values("messages").remove(0);
+        (row["text"].clone(), row.get("gone_at").is_some())
+    };
+    put(&path, &lines[1..]);
+    lake.run();
+    assert_eq!(first(&lake), (json!("o prompt 0"), true));
+    lines[0]["message"]["content"] = json!("o");
+    put(&path, &lines);
+    for is_full in [false, true] {
+        lake.run_with(|options| options.full = is_full);
+        assert_eq!(first(&lake), (json!("o prompt 0"), false), "full: {is_full}");
+    }
+}
+
 /// A person copies a transcript: the copy's lines still name the subagents of the original.
 #[test]
 fn a_copied_transcript_does_not_rename_the_subagents_of_its_calls() {
