@@ -334,3 +334,17 @@ fn credentials_in_a_url_are_not_repeated() {
         }
     }
 }
+
+#[test]
+fn an_empty_result_says_why_in_a_pipe_also() {
+    let home = home_with_lake();
+    let asked = ["query", "cost_by_day", "--until", "2020-01-01"];
+    let columns = "day,cost_usd,unpriced_responses,sessions,responses,input_tokens,cache_read_tokens,cache_write_tokens,output_tokens";
+    let why = "No usage until Wed 2020-01-01. The newest is of Mon 2026-03-02.";
+    assert_eq!(home.run(&asked), format!("exit 0\n--- stdout\n{columns}\n--- stderr\n{why}\n"));
+    assert_eq!(home.run(&[&asked[..], &["-f", "jsonl"]].concat()), format!("exit 0\n--- stdout\n--- stderr\n{why}\n"));
+    assert_eq!(home.run(&[&asked[..], &["-q"]].concat()), format!("exit 0\n--- stdout\n{columns}\n--- stderr\n"));
+    let table = home.run(&[&asked[..], &["-o", "empty.md"]].concat());
+    assert_eq!(table, format!("exit 0\n--- stdout\n--- stderr\n{why}\n"));
+    assert!(home.path().join("empty.md").exists());
+}

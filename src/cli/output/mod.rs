@@ -83,10 +83,6 @@ trait Rows {
     fn has_several(&self) -> bool {
         false
     }
-    /// True if there is no row.
-    fn is_empty(&self) -> bool {
-        false
-    }
     /// True if a column of a table holds ids of sessions.
     fn names_sessions(&self) -> bool {
         false
@@ -115,6 +111,7 @@ pub struct Output {
     printer: Printer,
     target: Target,
     rows: Option<Box<dyn Rows>>,
+    is_empty: bool,
 }
 
 impl Output {
@@ -134,7 +131,8 @@ impl Output {
         let target = path.map_or_else(|| Ok(Target::stdout(terminal, format.is_json())), Target::file)?;
         let OutputSettings { zone, safe_csv, printer, .. } = *settings;
         let table = TableOptions::default();
-        Ok(Self { format, zone, safe_csv, table, notes: Vec::new(), limit: None, printer, target, rows: None })
+        let (notes, limit, rows, is_empty) = (Vec::new(), None, None, true);
+        Ok(Self { format, zone, safe_csv, table, notes, limit, printer, target, rows, is_empty })
     }
 
     /// True if it is a table that people read on a terminal.
@@ -282,6 +280,7 @@ impl Receiver for Output {
 
     fn batch(&mut self, batch: &RecordBatch) -> Result<()> {
         let Some(rows) = &mut self.rows else { return Ok(()) };
+        self.is_empty &= batch.num_rows() == 0;
         let shown = cells::shown(batch, self.zone);
         let shown = if self.format.is_binary() { shown } else { shown.and_then(|batch| cells::printable(&batch)) };
         shown.and_then(|batch| rows.write(&batch)).map_err(|error| self.target.blame(error))

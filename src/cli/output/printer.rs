@@ -214,10 +214,11 @@ impl Printer {
         }
     }
 
-    /// Prints a sentence for people, wrapped, if stderr is a terminal.
-    pub fn say_to_people(&self, text: &str) {
-        if self.is_for_people() {
-            write(&format!("{}\n", wrapped(text, 0)));
+    /// Prints a sentence, wrapped if stderr is a terminal.
+    pub fn say_wrapped(&self, text: &str) {
+        match self.is_for_people() {
+            true => write(&format!("{}\n", wrapped(text, 0))),
+            false => self.say(text),
         }
     }
 

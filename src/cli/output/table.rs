@@ -289,10 +289,6 @@ impl Rows for Table {
         self.rows > 1
     }
 
-    fn is_empty(&self) -> bool {
-        self.rows == 0
-    }
-
     fn names_sessions(&self) -> bool {
         self.rows > 0 && self.columns.iter().any(|shown| shown.name.ends_with(SESSION))
     }

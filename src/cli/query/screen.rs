@@ -17,7 +17,7 @@ use crate::query::canned::{Canned, Library, Purpose};
 use crate::tables::FINDINGS;
 
 /// Hint below a table that does not show all rows.
-const REMEDY: &str = "`--limit off` shows all";
+pub(in crate::cli) const REMEDY: &str = "`--limit off` shows all";
 
 /// Note below a table that does not count all sessions.
 const WITH_USAGE: &str = "sessions: those with usage";
@@ -39,7 +39,7 @@ pub(in crate::cli) fn destination(settings: &Settings, limit: Option<Limit>) -> 
 }
 
 impl Asked<'_> {
-    /// Runs the query, and prints its rows. On a terminal, an empty result is a sentence.
+    /// Runs the query, and prints its rows. If there are none, says why on stderr; a terminal shows no table then.
     pub(in crate::cli) fn print(
         self,
         settings: &Settings,
@@ -49,13 +49,21 @@ impl Asked<'_> {
     ) -> Result<()> {
         let statement = bind(settings, self.canned, self.given)?;
         let outcome = runner.run(&statement, &mut output);
-        if outcome.is_err() || !output.is_on_terminal() {
+        if outcome.is_err() {
             return output.end(outcome);
         }
         if output.is_empty() {
-            output.discard();
-            settings.printer.say_to_people(&empty::sentence(settings, runner, self)?);
+            match output.is_on_terminal() {
+                true => output.discard(),
+                false => output.finish()?,
+            }
+            if !settings.printer.is_quiet() {
+                settings.printer.say_wrapped(&empty::sentence(settings, runner, self)?);
+            }
             return Ok(());
+        }
+        if !output.is_on_terminal() {
+            return output.finish();
         }
         self.complete(settings, runner, &mut output, library)?;
         settings.printer.title(&self.title(settings)?);
