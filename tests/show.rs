@@ -352,6 +352,35 @@ fn every_format_begins_at_a_place() {
 }
 
 #[test]
+fn every_format_obeys_the_limit() {
+    let bench = bench();
+    let places = |arguments: &[&str]| -> Vec<i64> {
+        let rows = stdout(&bench, &[&["show", "53ea", "-f", "json"], arguments].concat());
+        serde_json::from_str::<Vec<Value>>(&rows).unwrap().iter().map(|row| row["seq"].as_i64().unwrap()).collect()
+    };
+    let all = places(&["-n", "off"]);
+    assert_eq!(places(&["-n", "2"]), all[..2]);
+    assert_eq!(places(&["--at", "18", "-n", "1"]), [18]);
+    let page = bench.path().join("page.html");
+    succeed(&mut llrem(&bench, &["show", "53ea", "-n", "2", "--html", page.to_str().unwrap()]));
+    let goes_on = "The session goes on at 2: llrem show 53ea1606 --at 2";
+    let texts = [
+        stdout(&bench, &["show", "53ea", "-n", "2"]),
+        stdout(&bench, &["show", "53ea", "-n", "2", "-f", "md"]).replace("\\-", "-"),
+        fs::read_to_string(&page).unwrap(),
+        screen(&bench, 80, "cat", &["show", "53ea", "-n", "2"]),
+    ];
+    for text in texts {
+        assert!(text.contains("I will run the tests") && text.contains(goes_on), "{text}");
+        assert!(!text.contains("npm test") && !text.contains("Ask for another token"), "{text}");
+    }
+    let part = stdout(&bench, &["show", "53ea", "--at", "18", "-n", "1"]);
+    assert!(part.contains("  18  ") && !part.contains("  19  ") && part.contains("goes on at 19"), "{part}");
+    let whole = stdout(&bench, &["show", "53ea", "-n", &all.len().to_string()]);
+    assert_eq!(whole, stdout(&bench, &["show", "53ea"]));
+}
+
+#[test]
 fn a_session_without_messages_has_an_end() {
     let bench = Bench::new();
     let mut only = Transcript::new("aaaa0000-0000-4000-8000-000000000001", "2025-08-05T10:00:00Z");

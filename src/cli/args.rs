@@ -368,6 +368,9 @@ pub struct Show {
     /// Write one self-contained HTML page into FILE
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub html: Option<PathBuf>,
+    /// Show N messages and tool calls at most, in every format, from the beginning or from --at on [default: off]
+    #[arg(short = 'n', long, value_name = "N|off")]
+    pub limit: Option<Limit>,
 }
 
 /// `llrem search`
@@ -416,6 +419,9 @@ pub struct Sources {
     /// Record types and fields that llrem does not know, with counts: names, and no content
     #[arg(long, conflicts_with = "bad")]
     pub unknown: bool,
+    /// Show N rows at most, in every format; `off` for all [default: 1000 on a terminal, else off]
+    #[arg(short = 'n', long, value_name = "N|off")]
+    pub limit: Option<Limit>,
 }
 
 /// `llrem agents`

@@ -166,6 +166,7 @@ pub(super) const SHOW: &str = "\
 Examples:
   llrem show 53ea1606                        read a session, in a pager
   llrem show 53ea1606 --at 153               begin at a finding
+  llrem show 53ea1606 --at 153 -n 20         20 messages and calls from there
   llrem show 53ea1606 --thinking --outputs   with everything that is folded
   llrem show 11110000/ag000003               read a subagent
   llrem show 53ea1606 --html session.html    write a page

@@ -348,3 +348,19 @@ fn an_empty_result_says_why_in_a_pipe_also() {
     assert_eq!(table, format!("exit 0\n--- stdout\n--- stderr\n{why}\n"));
     assert!(home.path().join("empty.md").exists());
 }
+
+#[test]
+fn sources_obey_the_limit_in_every_format() {
+    let home = Home::new();
+    for name in ["a", "b", "c"] {
+        home.write(&format!(".claude/projects/-api/{name}.jsonl"), &format!("{}not JSON\n\n", response(name)));
+    }
+    home.run(&["etl"]);
+    for of in [[].as_slice(), &["--bad"]] {
+        let limited = |arguments: &[&str]| rows(&home, &[&["sources"], of, arguments].concat()).len();
+        assert_eq!((limited(&[]), limited(&["-n", "2"]), limited(&["-n", "off"])), (3, 2, 3));
+    }
+    let bad = home.run(&["sources", "--bad", "-n", "1", "-f", "table"]);
+    assert!(bad.contains("3 of 3 files could not be read") && bad.contains("a.jsonl"), "{bad}");
+    assert!(!bad.contains("b.jsonl") && bad.contains("\n2 more files (`--limit off` shows all)\n"), "{bad}");
+}

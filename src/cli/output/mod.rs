@@ -173,17 +173,22 @@ impl Output {
     #[must_use]
     pub fn limited(mut self, limit: RowLimit, remedy: &'static str) -> Self {
         if limit.is_typed || self.is_on_terminal() {
-            match self.is_table() {
-                true => self.table.limit = Some((limit.most, remedy)),
-                false => self.limit = Some(limit.most),
+            self.limit = Some(limit.most);
+            if self.is_table() {
+                self.table.limit = Some((limit.most, remedy));
             }
         }
         self
     }
 
-    /// True if no rows arrived. Only tables count them.
+    /// Returns the most rows to show.
+    pub fn most(&self) -> usize {
+        self.limit.map_or(usize::MAX, Limit::rows)
+    }
+
+    /// True if no rows arrived.
     pub fn is_empty(&self) -> bool {
-        self.rows.as_ref().is_none_or(|rows| rows.is_empty())
+        self.is_empty
     }
 
     /// True if more than one row arrived. Only tables count them.
@@ -271,7 +276,8 @@ impl Receiver for Output {
     fn schema(&mut self, schema: &SchemaRef) -> Result<()> {
         let shown = cells::shown_schema(schema, self.zone);
         let rows = self.rows(&shown).map_err(|error| self.target.blame(error))?;
-        self.rows = Some(match self.limit {
+        // A table counts the rows that it does not show.
+        self.rows = Some(match self.limit.filter(|_| !self.is_table()) {
             Some(limit) => Box::new(Limited::new(rows, limit)),
             None => rows,
         });

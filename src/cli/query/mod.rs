@@ -24,7 +24,7 @@ use crate::{Error, Result};
 pub(super) use asked::Asked;
 pub(super) use empty::{listed, sentence as why_empty, whose};
 pub(super) use list::{detectors, list};
-pub(super) use screen::{destination, output, print};
+pub(super) use screen::{REMEDY, destination, output, print};
 
 /// Runs the command.
 pub(super) fn run(settings: &Settings, typed: &Query) -> Result<()> {

@@ -127,9 +127,10 @@ impl Writer for Html {
         self.push(&html! { p class=(class) { "! " (one_line(&words::finding(finding))) } });
     }
 
-    fn end(&mut self, facts: &Facts, loose: &[&Subagent]) {
+    fn end(&mut self, facts: &Facts, loose: &[&Subagent], next: Option<i64>) {
         self.push(&html! {
             @for subagent in loose { (subagent_line(facts, subagent)) }
+            @if let Some(next) = next { p.soft { (one_line(&words::next(facts, next))) } }
             (PreEscaped("</main>"))
             footer.soft {
                 p { "Made by " code { "llrem show" } " (" (env!("CARGO_PKG_VERSION")) ") on "

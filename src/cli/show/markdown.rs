@@ -120,10 +120,13 @@ impl Writer for Markdown {
         self.block(&format!("> **!** {}", plain(&words::finding(finding))));
     }
 
-    fn end(&mut self, facts: &Facts, loose: &[&Subagent]) {
+    fn end(&mut self, facts: &Facts, loose: &[&Subagent], next: Option<i64>) {
         for subagent in loose {
             let command = code(&format!("llrem show {}", facts.ids.short(&subagent.session_id)));
             self.block(&format!("- {}: {command}", plain(&words::subagent(subagent))));
+        }
+        if let Some(next) = next {
+            self.block(&format!("*{}*", plain(&words::next(facts, next))));
         }
     }
 

@@ -12,7 +12,8 @@ use std::path::Path;
 use datafusion::scalar::ScalarValue;
 
 use super::args::Show;
-use super::output::{Format, Output, OutputSettings, Reader};
+use super::output::{Format, Limit, OutputSettings, Reader};
+use super::query;
 use super::runner::Runner;
 use super::session;
 use super::settings::Settings;
@@ -45,8 +46,8 @@ trait Writer {
     fn call(&mut self, facts: &Facts, call: &ToolCallRow<'_>, subagent: Option<&Subagent>);
     /// Writes a finding.
     fn finding(&mut self, finding: &FindingRow<'_>);
-    /// Writes the end, with the subagents that no call names.
-    fn end(&mut self, facts: &Facts, loose: &[&Subagent]);
+    /// Writes the end, with the subagents that no call names, and the position of the next entry if the limit left it out.
+    fn end(&mut self, facts: &Facts, loose: &[&Subagent], next: Option<i64>);
     /// Drops what was written and not taken.
     fn clear(&mut self);
     /// Takes what was written.
@@ -58,12 +59,12 @@ pub(super) fn run(settings: &Settings, typed: &Show) -> Result<()> {
     let lake = settings.open_lake()?;
     let mut runner = Runner::start(settings, &lake)?;
     let form = Form::of(&settings.output, typed)?;
-    if let Form::Rows(format) = form {
+    if let Form::Rows = form {
         let session = session::find(&mut runner, &typed.session)?;
         if let Some(at) = typed.at {
             check_place(range(&mut runner, &session)?, at)?;
         }
-        let mut output = Output::new(&settings.output, format)?;
+        let mut output = query::destination(settings, typed.limit)?;
         let mut statement = Statement { sql: ROWS.to_owned(), ..own(&session, "", "") };
         statement.parameters.push(("at".to_owned(), ScalarValue::Int64(Some(typed.at.unwrap_or(i64::MIN)))));
         let outcome = runner.run(&statement, &mut output);
@@ -75,7 +76,8 @@ pub(super) fn run(settings: &Settings, typed: &Show) -> Result<()> {
     }
     let folded = Folded { thinking: typed.thinking, output: typed.outputs };
     let zone = settings.clock.zone;
-    let mut choice = Choice { all: typed.all, at: typed.at, starts_at: typed.at };
+    let left = typed.limit.unwrap_or(Limit::OFF).rows();
+    let mut choice = Choice { all: typed.all, at: typed.at, starts_at: typed.at, left };
     match form {
         Form::Html(path) => {
             let target = OutputSettings { path: Some(path.to_owned()), ..settings.output.clone() };
@@ -90,8 +92,9 @@ pub(super) fn run(settings: &Settings, typed: &Show) -> Result<()> {
             let writer = markdown::Markdown::new(&facts, zone, folded);
             write(&mut runner, facts, folded, choice, writer, reader)
         }
-        Form::Text | Form::Rows(_) => {
-            let finds = settings.output.path.is_none() && Reader::finds_places();
+        Form::Text | Form::Rows => {
+            let is_whole = left == usize::MAX;
+            let finds = is_whole && settings.output.path.is_none() && Reader::finds_places();
             let place = typed.at.filter(|_| finds).map(|at| format!("^{}  ", facts.shown_place(at)));
             let reader = Reader::open(&settings.output, true, place.as_deref())?;
             let writer = text::Text::new(&facts, reader.look(&settings.output), zone, folded);
@@ -106,7 +109,7 @@ enum Form<'t> {
     Text,
     Markdown,
     Html(&'t Path),
-    Rows(Format),
+    Rows,
 }
 
 impl<'t> Form<'t> {
@@ -126,7 +129,7 @@ impl<'t> Form<'t> {
         Ok(match format {
             Format::Table => Self::Text,
             Format::Markdown => Self::Markdown,
-            format => Self::Rows(format),
+            _ => Self::Rows,
         })
     }
 }
@@ -144,6 +147,8 @@ struct Walk<'f, W> {
     choice: Choice,
     /// True if something before the place was left out.
     is_cut: bool,
+    /// The position of the first entry beyond the limit.
+    next: Option<i64>,
 }
 
 /// Selection of the entries that are shown.
@@ -155,6 +160,8 @@ struct Choice {
     at: Option<i64>,
     /// The position before which everything but the last message is left out.
     starts_at: Option<i64>,
+    /// Messages and calls that may still be written.
+    left: usize,
 }
 
 /// Writes a session, part by part.
@@ -177,6 +184,7 @@ fn write(
         turn: None,
         choice,
         is_cut: false,
+        next: None,
     };
     walk.findings_until(None);
     let outcome = walk.write_all(runner, folded, &mut reader);
@@ -190,6 +198,10 @@ impl<W: Writer> Walk<'_, W> {
             let part = Part::read(runner, &self.facts.session, range, folded.output)?;
             for entry in part.entries() {
                 self.entry(&entry, reader)?;
+                if self.next.is_some() {
+                    self.writer.end(self.facts, &[], self.next);
+                    return reader.write(&self.writer.take());
+                }
             }
             if self.choice.starts_at.is_none() {
                 reader.write(&self.writer.take())?;
@@ -198,7 +210,7 @@ impl<W: Writer> Walk<'_, W> {
         self.findings_until(Some(i64::MAX));
         let loose = |subagent: &&Subagent| !self.named.contains(&subagent.session_id);
         let loose: Vec<&Subagent> = self.facts.subagents.iter().filter(loose).collect();
-        self.writer.end(self.facts, &loose);
+        self.writer.end(self.facts, &loose, None);
         reader.write(&self.writer.take())
     }
 
@@ -216,6 +228,13 @@ impl<W: Writer> Walk<'_, W> {
             Some(at) if seq >= at => self.begin(reader)?,
             Some(_) if matches!(entry, Entry::Message(_)) => self.forget(seq),
             _ => {}
+        }
+        if self.choice.starts_at.is_none() {
+            let Some(left) = self.choice.left.checked_sub(1) else {
+                self.next = Some(seq);
+                return Ok(());
+            };
+            self.choice.left = left;
         }
         self.findings_until(Some(seq - 1));
         let turn = entry.turn().unwrap_or(0);

@@ -279,7 +279,7 @@ impl Writer for Text {
         self.is_open = false;
     }
 
-    fn end(&mut self, facts: &Facts, loose: &[&Subagent]) {
+    fn end(&mut self, facts: &Facts, loose: &[&Subagent], next: Option<i64>) {
         self.out.push('\n');
         if !loose.is_empty() {
             self.line("Subagents that no call names:");
@@ -288,7 +288,8 @@ impl Writer for Text {
             }
             self.out.push('\n');
         }
-        let text = self.one_line(&words::end(facts, self.zone).replace('\u{a0}', " "), self.columns());
+        let text = next.map_or_else(|| words::end(facts, self.zone), |next| words::next(facts, next));
+        let text = self.one_line(&text.replace('\u{a0}', " "), self.columns());
         let line = self.paint().dim(&text);
         self.line(&line);
     }

@@ -232,6 +232,12 @@ pub(super) fn subagent(subagent: &Subagent) -> String {
 /// Says that the beginning of the session is not shown.
 pub(super) const LEFT_OUT: &str = "What comes before is left out; without --at, everything is shown.";
 
+/// Says where the session goes on, if a limit left out the rest.
+pub(super) fn next(facts: &Facts, next: i64) -> String {
+    let short = facts.ids.short(&facts.session.session_id);
+    format!("The session goes on at {next}: llrem show {short} --at {next}")
+}
+
 /// Returns the last line: which session follows.
 pub(super) fn end(facts: &Facts, zone: Tz) -> String {
     let row = facts.row();

@@ -9,7 +9,8 @@ use arrow::compute::filter_record_batch;
 
 use super::args::Sources;
 use super::freshness;
-use super::output::{self, Format, Look, Output};
+use super::output::{self, Look};
+use super::query;
 use super::settings::Settings;
 use crate::Result;
 use crate::shown::value::{plural, size};
@@ -27,7 +28,7 @@ const MOST: usize = 10;
 /// Runs the command.
 pub(super) fn run(settings: &Settings, typed: &Sources) -> Result<()> {
     let lake = settings.open_lake()?;
-    let output = Output::new(&settings.output, Format::Csv)?;
+    let output = query::destination(settings, typed.limit)?;
     freshness::warn(settings, &lake);
     if typed.unknown {
         let rows = unknown::rows(settings, &lake)?;
@@ -50,11 +51,11 @@ pub(super) fn run(settings: &Settings, typed: &Sources) -> Result<()> {
     }
     let columns = SourceColumns::of(&rows);
     let bad: Vec<SourceRow<'_>> = (0..rows.num_rows()).map(|row| columns.row(row)).collect();
-    output::drawn(&settings.output, &screen(&bad, all, output::look_of_stdout(settings.printer)))
+    output::drawn(&settings.output, &screen(&bad, all, output.most(), output::look_of_stdout(settings.printer)))
 }
 
 /// Lists what could not be read. A problem is never cut.
-fn screen(bad: &[SourceRow<'_>], all: usize, look: Look) -> String {
+fn screen(bad: &[SourceRow<'_>], all: usize, most: usize, look: Look) -> String {
     let columns = look.prose_columns();
     let files = |count: usize| plural(u64::try_from(count).unwrap_or(u64::MAX), "file");
     if bad.is_empty() {
@@ -63,9 +64,14 @@ fn screen(bad: &[SourceRow<'_>], all: usize, look: Look) -> String {
     let rest = if bad.len() == 1 { "it" } else { "them" };
     let head = format!("{} of {} could not be read in full. The rest of {rest} is in the lake.", bad.len(), files(all));
     let mut text = wrap(&head, columns, 0) + "\n";
-    for source in bad {
+    for source in bad.iter().take(most) {
         text.push('\n');
         add_source(&mut text, source, columns, look);
+    }
+    let more = u64::try_from(bad.len().saturating_sub(most)).unwrap_or(u64::MAX);
+    if more > 0 {
+        let line = format!("{} ({})", plural(more, "more file"), query::REMEDY);
+        let _ = writeln!(text, "\n{}", look.paint.dim(&line));
     }
     let notes = [
         "An agent writes a line in parts, so the last line of an open session may be bad until the next etl.",
