@@ -64,6 +64,7 @@ fn on_terminal(batch: &RecordBatch, columns: usize, wraps: bool) -> String {
 fn bytes(format: Format, batches: &[RecordBatch], terminal: bool) -> Vec<u8> {
     let target = Target::memory(terminal);
     let mut output = Output {
+        is_empty: true,
         format,
         zone: BERLIN,
         safe_csv: false,
@@ -134,6 +135,7 @@ fn table() {
     let plain = every_type().project(&[2, 3, 4, 5, 6, 7, 13]).unwrap();
     let target = Target::memory(false);
     let mut output = Output {
+        is_empty: true,
         format: Format::Table,
         zone: BERLIN,
         safe_csv: false,
@@ -271,6 +273,7 @@ fn what_cannot_be_printed_is_an_empty_cell() {
     let printed = |format| {
         let target = Target::memory(false);
         let mut output = Output {
+            is_empty: true,
             format,
             zone: BERLIN,
             safe_csv: false,
