@@ -317,6 +317,24 @@ fn a_thread_of_codex_that_lost_a_line_keeps_its_rows() {
     }
 }
 
+/// A thread is in two files, and one of them loses the line that names its provider: the other has the fuller row.
+#[test]
+fn a_file_that_has_less_of_a_response_still_counts_as_a_copy() {
+    let home = Home::of(Case::of("codex").iter().find(|case| case.name == "places").unwrap());
+    let archived = ".codex/archived_sessions/rollout-2026-05-07T12-00-00-019fc070-0000-7000-8000-000000000007.jsonl";
+    let path = home.path().join(archived);
+    let lake = Built::full(&home);
+    let copies = |lake: &Built<'_>| -> i64 { lake.usage().iter().filter_map(|row| row["copies"].as_i64()).sum() };
+    let before = copies(&lake);
+    assert!(before > 0);
+    let text = std::fs::read_to_string(&path).unwrap();
+    write(&path, text.split_inclusive('\n').skip(1).collect::<String>().as_bytes());
+    for is_full in [false, true] {
+        lake.run_with(|options| options.full = is_full);
+        assert_eq!(copies(&lake), before, "full: {is_full}");
+    }
+}
+
 /// A person cuts the head off a history of Aider, within a run: the lake has the whole run, and what was typed before it.
 /// A new lake has what is left of the run.
 #[test]
