@@ -173,9 +173,9 @@ impl Output {
     #[must_use]
     pub fn limited(mut self, limit: RowLimit, remedy: &'static str) -> Self {
         if limit.is_typed || self.is_on_terminal() {
-            self.limit = Some(limit.most);
-            if self.is_table() {
-                self.table.limit = Some((limit.most, remedy));
+            match self.is_table() {
+                true => self.table.limit = Some((limit.most, remedy)),
+                false => self.limit = Some(limit.most),
             }
         }
         self
@@ -183,7 +183,8 @@ impl Output {
 
     /// Returns the most rows to show.
     pub fn most(&self) -> usize {
-        self.limit.map_or(usize::MAX, Limit::rows)
+        let of_table = self.table.limit.map(|(most, _)| most);
+        self.limit.or(of_table).map_or(usize::MAX, Limit::rows)
     }
 
     /// True if no rows arrived.
@@ -276,8 +277,7 @@ impl Receiver for Output {
     fn schema(&mut self, schema: &SchemaRef) -> Result<()> {
         let shown = cells::shown_schema(schema, self.zone);
         let rows = self.rows(&shown).map_err(|error| self.target.blame(error))?;
-        // A table counts the rows that it does not show.
-        self.rows = Some(match self.limit.filter(|_| !self.is_table()) {
+        self.rows = Some(match self.limit {
             Some(limit) => Box::new(Limited::new(rows, limit)),
             None => rows,
         });

@@ -18,8 +18,8 @@ impl Rollout<'_, '_> {
         self.out.unknown_fields("session_meta field ", &meta.unknown);
         let id = meta.id.get().unwrap_or_default();
         // A fork whose first line is gone begins with a copy of the origin's.
-        let is_named = id.is_empty() || !is_uuid(&self.session);
-        let is_own = id == self.session || !self.has_meta && position.number == 1 && is_named;
+        let is_only_id = id.is_empty() || !is_uuid(&self.session);
+        let is_own = id == self.session || !self.has_meta && position.number == 1 && is_only_id;
         if !is_own {
             self.settle()?;
             self.lineage.foreign_meta(id);
