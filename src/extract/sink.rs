@@ -228,7 +228,7 @@ impl<'a> Sink<'a> {
         yields.extend(records.iter().map(|record| Yield { record: record.key, fact, until: i64::MAX }));
     }
 
-    /// Notes that a companion file has more of a message, call or response than the source. When that file is gone, the row
+    /// Notes that a companion file, or another line, has more of a message, call or response. When that is gone, the row
     /// stays as it was.
     pub fn from_companion(&mut self, kind: Kind, id: &str) {
         let record = key(self.context.agent, kind, id);

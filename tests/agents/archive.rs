@@ -58,6 +58,10 @@ fn messages(lake: &Built<'_>) -> Vec<(String, String)> {
     ids.into_iter().collect()
 }
 
+fn tokens(lake: &Built<'_>) -> i64 {
+    lake.usage().iter().filter_map(|row| row["total_tokens"].as_i64()).sum()
+}
+
 /// The fork's lines have no mark of their origin, as `--fork-session` writes them.
 #[test]
 fn a_shared_head_stays_with_its_origin_when_both_files_drop_it() {
@@ -342,7 +346,6 @@ fn a_run_of_aider_that_lost_its_head_is_there_once() {
     let home = Home::of(Case::of("aider").iter().find(|case| case.name == "inputs").unwrap());
     let path = home.path().join("in/chat/.aider.chat.history.md");
     let lake = Built::full(&home);
-    let tokens = |lake: &Built<'_>| -> i64 { lake.usage().iter().filter_map(|row| row["total_tokens"].as_i64()).sum() };
     let before = (messages(&lake), tokens(&lake));
     let text = std::fs::read_to_string(&path).unwrap();
     write(&path, text.split_inclusive('\n').skip(3).collect::<String>().as_bytes());
@@ -440,6 +443,52 @@ fn a_log_of_grok_that_comes_late_or_comes_back_has_all_rows() {
         for table in ["messages", "tool_calls", "usage"] {
             assert_eq!(lake.rows().without_runs().table(table), expected.table(table), "{name}: {table}");
         }
+    }
+}
+
+/// A turn of Grok Build counts the subagents that ran during it: their logs say how much of it is theirs.
+#[test]
+fn a_turn_of_grok_does_not_count_a_subagent_whose_log_was_deleted() {
+    for (case, child) in [("worked-example", "019f-c"), ("subagents", "019f-n"), ("subagents", "019f-l")] {
+        let home = Home::of(Case::of("grok").iter().find(|it| it.name == case).unwrap());
+        let log = home.path().join(".grok/sessions/%2Fhome%2Fana%2Fweb").join(child).join("updates.jsonl");
+        let aside = home.beside("aside");
+        let lake = Built::full(&home);
+        let before = tokens(&lake);
+        std::fs::rename(&log, &aside).unwrap();
+        for is_back in [false, true] {
+            if is_back {
+                std::fs::rename(&aside, &log).unwrap();
+            }
+            for full in [false, true] {
+                lake.run_with(|options| options.full = full);
+                assert_eq!(tokens(&lake), before, "{case}, {child}: the log is back: {is_back}, full: {full}");
+            }
+        }
+    }
+}
+
+/// The price of a response of Kimi Code depends on the model that the request before it names.
+#[test]
+fn responses_of_kimi_code_keep_the_model_of_their_requests() {
+    let home = Home::of(Case::of("kimi-code").iter().find(|case| case.name == "torn-lines").unwrap());
+    let lake = Built::full(&home);
+    let models = |lake: &Built<'_>| {
+        let of = |table| lake.rows().values(table).into_iter().map(|row| row["model"].clone()).collect::<Vec<_>>();
+        (of("usage"), of("messages"))
+    };
+    let before = models(&lake);
+    assert!(before.0.contains(&json!("kimi-k3")));
+    for session in ["session_t1", "session_t2", "session_t3"] {
+        let path =
+            home.path().join(".kimi-code/sessions/wd_web_0123456789ab").join(session).join("agents/main/wire.jsonl");
+        let text = std::fs::read_to_string(&path).unwrap();
+        let left = text.split_inclusive('\n').filter(|line| !line.contains("llm.request"));
+        write(&path, left.collect::<String>().as_bytes());
+    }
+    for full in [false, true] {
+        lake.run_with(|options| options.full = full);
+        assert_eq!(models(&lake), before, "full: {full}");
     }
 }
 

@@ -322,6 +322,9 @@ fn bill_rest(
         ..rest.row()
     };
     conversation.bill(&Position::new("", known.updated), row, seq)?;
+    for _ in entries {
+        conversation.out.from_companion(Kind::Response, &id);
+    }
     conversation.out.yields_to(Kind::Response, &id, settled, None);
     if let Some(sums) = sums.filter(|_| is_import) {
         conversation.out.yields_to(Kind::Response, &id, sums, None);

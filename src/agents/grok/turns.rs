@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::record::{Line, Summary, Update, Usage};
 use crate::agents::kit::thread::{Position, Thread};
-use crate::extract::{Reject, Sink};
+use crate::extract::{Kind, Reject, Sink};
 use crate::source::{Source, repair};
 use crate::tables::{UsageGrain, UsageRow};
 
@@ -135,7 +135,9 @@ impl Turns {
                 for of_child in Self::of_log(source, &log).turns.into_values() {
                     let ended = of_child.moment;
                     if ended.is_some() && ended >= *started && ended <= turn.moment {
-                        turn.subtract(&of_child);
+                        for model in turn.subtract(&of_child) {
+                            out.from_companion(Kind::Response, &format!("{prompt}:{model}"));
+                        }
                     }
                 }
             }
@@ -183,12 +185,16 @@ impl Turns {
 }
 
 impl Turn {
-    fn subtract(&mut self, child: &Self) {
+    /// Returns the models of which something was subtracted.
+    fn subtract<'c>(&mut self, child: &'c Self) -> Vec<&'c str> {
+        let mut models = Vec::new();
         for (model, counts) in &child.models {
             if let Some(own) = self.models.get_mut(model) {
                 *own = own.without(counts);
+                models.push(model.as_str());
             }
         }
+        models
     }
 }
 

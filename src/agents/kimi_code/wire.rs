@@ -330,6 +330,9 @@ impl Wire<'_, '_> {
             stop_reason,
             ..blank(Role::Assistant, MessageKind::Reply)
         };
+        if model.is_some() && model == self.asked.model {
+            self.out.from_companion(Kind::Message, &message);
+        }
         self.push(self.position(&message, moment, line), row)
     }
 
@@ -345,7 +348,11 @@ impl Wire<'_, '_> {
         if counts == [0; 4] || !self.thread.is_new(Kind::Response, &id) {
             return Ok(());
         }
-        let model = self.asked.model.clone().filter(|_| is_asked).or_else(|| line.model.owned());
+        let asked = self.asked.model.clone().filter(|_| is_asked);
+        if asked.is_some() {
+            self.out.from_companion(Kind::Response, &id);
+        }
+        let model = asked.or_else(|| line.model.owned());
         let (turn, effort) = (self.thread.turn, self.asked.effort.clone());
         let response = Response { id, began, moment: at.moment, line: at.line, turn, model, effort, tokens };
         if line.scope.is("session") {
