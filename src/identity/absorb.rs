@@ -71,6 +71,9 @@ pub(crate) fn absorb(mut seen: Vec<Seen>, before: &[&Replica], keeps_texts: bool
                 if it.reading != Reading::Reparsed {
                     demote_rest_of_reply(&mut it.replica, old);
                     remember(&mut it.replica, old);
+                    if it.reading.keeps_dropped() {
+                        keep_fuller_copies(&mut it.replica, old);
+                    }
                 }
             }
         }
@@ -169,6 +172,24 @@ fn remember(read: &mut Replica, old: &Replica) {
         if let Some(since) = since.get(&fact.key) {
             fact.since = *since;
         }
+    }
+}
+
+/// Keeps the counts of copied responses of which a source has less than before. The fullest copy of a response gives the
+/// counts, and a copy of which a companion file is gone may count too much.
+fn keep_fuller_copies(read: &mut Replica, old: &Replica) {
+    let is_copied = |record: &&Record| record.kind == Kind::Response && record.is_copy && !record.is_owned;
+    let known: KeyMap<u64> = old.records.iter().filter(is_copied).map(|it| (it.key, it.fullness)).collect();
+    let mut poorer = KeySet::default();
+    for record in read.records.iter_mut().filter(|_| !known.is_empty()) {
+        if let Some(fullness) = known.get(&record.key).filter(|fullness| record.fullness < **fullness) {
+            record.fullness = *fullness;
+            poorer.insert(record.key);
+        }
+    }
+    if !poorer.is_empty() {
+        read.responses.retain(|key| !poorer.contains(&key));
+        read.responses.add(old.responses.iter().filter(|copy| poorer.contains(&copy.key)));
     }
 }
 
