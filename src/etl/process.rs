@@ -14,7 +14,7 @@ use super::old_rows::{OldRows, Place};
 use super::read::{Planned, Read, ReadSession, read};
 use super::rebuild::{Carried, Readings, Rebuilt, with_news};
 use super::renamed::find_renamed;
-use super::sessions::KnownSessions;
+use super::sessions::{Known, KnownSessions};
 use super::{Shared, check_interrupt, sessions, turns};
 use crate::error::Result;
 use crate::extract::Facts;
@@ -360,8 +360,10 @@ impl PartOutput<'_, '_> {
         let mut totals =
             session.each_batch(self.shared, self.agent, carried, |batches| writer.write_all(1, batches))?;
         let active_ms = totals.finish();
-        let forked_from = session.members().find_map(|member| member.forked_from.clone());
-        let facts = self.facts_of(&session, forked_from.as_deref())?;
+        let mut known = self.facts_of(&session)?;
+        let origin = session.members().find_map(|member| member.forked_from.as_deref());
+        known.origin = origin.map(str::to_owned).or(known.origin);
+        let facts = &known.facts;
         let sources = sources_of(&session);
         let file = sources.first().map(|source| self.file_of(&session, source)).unwrap_or_default();
         let rows = [totals.messages, totals.tool_calls, totals.usage].map(|rows| u64::try_from(rows).unwrap_or(0));
@@ -372,7 +374,7 @@ impl PartOutput<'_, '_> {
             weight: session.weight(),
             digest: session.digest,
             notes: 0,
-            marks: Marks::of(&facts),
+            marks: Marks::of(facts),
             project_hash: facts.project_hash.clone().filter(|_| facts.project_path.is_none()),
             rows,
         };
@@ -382,10 +384,9 @@ impl PartOutput<'_, '_> {
         let replicas = session.members_mut().map(|member| std::mem::take(&mut member.replica));
         self.replicas.extend(replicas.map(StoredReplica::whole));
         if entry.has_row() {
-            let forked_from = forked_from.as_deref();
-            self.rows.push(sessions::row(&entry, &facts, &totals, active_ms, forked_from, &file));
+            self.rows.push(sessions::row(&entry, &known, &totals, active_ms, &file));
         }
-        self.projects.extend(facts.project_path);
+        self.projects.extend(known.facts.project_path);
         for (model, responses) in totals.unpriced {
             *self.unpriced.entry(model).or_default() += responses;
         }
@@ -394,23 +395,17 @@ impl PartOutput<'_, '_> {
     }
 
     /// Merges the facts that were read with those that the lake has.
-    fn facts_of(&mut self, session: &Rebuilt, forked_from: Option<&str>) -> Result<Facts> {
-        let (known, is_own_summary) = self.known.facts(session.old_part.as_ref(), &session.id)?;
+    fn facts_of(&mut self, session: &Rebuilt) -> Result<Known> {
+        let known = self.known.facts(session.old_part.as_ref(), &session.id)?;
         Ok(match session.facts() {
-            (Some(facts), true) if session.is_corrected => facts,
+            (Some(facts), true) if session.is_corrected => Known { facts, ..Known::default() },
             (Some(facts), true) => {
-                let summary = known.summary.filter(|_| is_own_summary);
-                facts.filled_from(Facts { summary, ..known })
+                let summary = known.facts.summary.filter(|_| known.is_own_summary);
+                let facts = facts.filled_from(Facts { summary, ..known.facts });
+                Known { facts, origin: None, ..known }
             }
-            (read, _) => {
-                // The lake may name a session that an earlier run took for the origin.
-                let forked_from_session_id = forked_from.map(str::to_owned).or(known.forked_from_session_id);
-                let facts = Facts { forked_from_session_id, ..known };
-                match read {
-                    Some(read) => facts.filled_from(read),
-                    None => facts,
-                }
-            }
+            (Some(read), false) => Known { facts: known.facts.filled_from(read), ..known },
+            (None, _) => known,
         })
     }
 

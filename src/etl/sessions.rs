@@ -91,21 +91,21 @@ fn kind_of(kind: SessionKind, is_spawned: bool) -> SessionKind {
 /// Returns the row of a rebuilt session, without notes of other sources.
 pub(super) fn row<'r>(
     entry: &'r SessionEntry,
-    facts: &'r Facts,
+    known: &'r Known,
     totals: &'r Totals,
     active_ms: i64,
-    forked_from: Option<&'r str>,
     file: &'r str,
 ) -> SessionRow<'r> {
+    let facts = &known.facts;
     let project_path = facts.project_path.as_deref();
     let title = facts.title.as_deref().or(facts.summary.as_deref()).or(totals.first_prompt());
-    let forked_from = facts.forked_from_session_id.as_deref().or(forked_from);
+    let origin = facts.forked_from_session_id.as_deref().or(known.origin.as_deref());
     SessionRow {
         session_id: &entry.id,
         kind: facts.kind,
         agent_version: facts.agent_version.as_deref(),
         entrypoint: facts.entrypoint.as_deref(),
-        user_name: project_path.and_then(user_of),
+        user_name: project_path.and_then(user_of).or(known.user_name.as_deref()),
         project: facts.git_repo.as_deref().and_then(last_part).or(project_path.and_then(project_of)),
         project_path,
         git_branch: facts.git_branch.as_deref(),
@@ -115,7 +115,7 @@ pub(super) fn row<'r>(
         summary: facts.summary.as_deref(),
         parent_session_id: facts.parent_session_id.as_deref(),
         root_session_id: facts.root_session_id.as_deref().unwrap_or(&entry.id),
-        forked_from_session_id: forked_from.filter(|_| !facts.is_subagent),
+        forked_from_session_id: origin.filter(|_| !facts.is_subagent),
         is_subagent: facts.is_subagent,
         subagent_type: facts.subagent_type.as_deref(),
         started_at: totals.started_at,
@@ -174,16 +174,28 @@ pub(super) struct KnownSessions<'s> {
     parts: BTreeMap<PartName, HashMap<&'s str, (RecordBatch, usize, &'s SessionEntry)>>,
 }
 
+/// What the lake knows of a session.
+#[derive(Default)]
+pub(super) struct Known {
+    pub(super) facts: Facts,
+    /// True if its own source gave the summary.
+    pub(super) is_own_summary: bool,
+    /// The user, which an earlier folder of the project may have named.
+    pub(super) user_name: Option<String>,
+    /// The session whose history was copied, if its own source did not name it.
+    pub(super) origin: Option<String>,
+}
+
 impl<'s> KnownSessions<'s> {
     pub(super) fn new(shared: &'s Shared<'s>) -> Self {
         Self { shared, parts: BTreeMap::new() }
     }
 
-    /// Returns the lake's facts of a session (defaults for an unknown one), and true if its own source gave the
-    /// summary.
-    pub(super) fn facts(&mut self, part: Option<&PartName>, session: &str) -> Result<(Facts, bool)> {
+    /// Returns what the lake knows of a session; defaults for an unknown one.
+    pub(super) fn facts(&mut self, part: Option<&PartName>, session: &str) -> Result<Known> {
         let nothing = Facts { session_id: session.to_owned(), ..Facts::default() };
-        let Some(name) = part else { return Ok((nothing, false)) };
+        let unknown = Known { facts: nothing, ..Known::default() };
+        let Some(name) = part else { return Ok(unknown) };
         if !self.parts.contains_key(name) {
             let mut rows = old_rows(self.shared, name)?;
             let entries = self.shared.manifest.parts.get(name).into_iter().flat_map(|part| &part.sessions);
@@ -194,9 +206,13 @@ impl<'s> KnownSessions<'s> {
             self.parts.insert(name.clone(), known.collect());
         }
         let known = self.parts.get(name).and_then(|sessions| sessions.get(session));
-        let Some((batch, row, entry)) = known else { return Ok((nothing, false)) };
+        let Some((batch, row, entry)) = known else { return Ok(unknown) };
         let row = SessionColumns::of(batch).row(*row);
         let owned = |text: Option<&str>| text.map(str::to_owned);
+        let (named, origin) = match entry.marks.has_origin() {
+            true => (owned(row.forked_from_session_id), None),
+            false => (None, owned(row.forked_from_session_id)),
+        };
         let facts = Facts {
             kind: row.kind,
             is_one_when_empty: entry.marks.is_one_when_empty(),
@@ -211,12 +227,13 @@ impl<'s> KnownSessions<'s> {
             summary: owned(row.summary),
             parent_session_id: owned(row.parent_session_id),
             root_session_id: Some(row.root_session_id.to_owned()),
-            forked_from_session_id: owned(row.forked_from_session_id),
+            forked_from_session_id: named,
             is_subagent: row.is_subagent,
             subagent_type: owned(row.subagent_type),
-            ..nothing
+            ..unknown.facts
         };
-        Ok((facts, entry.marks.has_summary()))
+        let user_name = owned(row.user_name);
+        Ok(Known { facts, is_own_summary: entry.marks.has_summary(), user_name, origin })
     }
 }
 

@@ -78,6 +78,7 @@ impl Facts {
             git_repo: self.git_repo.or(other.git_repo),
             title: self.title.or(other.title),
             summary: self.summary.or(other.summary),
+            forked_from_session_id: self.forked_from_session_id.or(other.forked_from_session_id),
             subagent_type: self.subagent_type.or(other.subagent_type),
             ..self
         }

@@ -144,12 +144,14 @@ impl Marks {
     const IS_ONE_WHEN_EMPTY: u8 = 2;
     const HAS_SUMMARY: u8 = 4;
     const HAS_ROOT: u8 = 8;
+    const HAS_ORIGIN: u8 = 16;
 
     pub(crate) fn of(facts: &Facts) -> Self {
         let title = Self::mark(facts.title.is_some(), Self::HAS_TITLE);
         let summary = Self::mark(facts.summary.is_some(), Self::HAS_SUMMARY);
         let root = Self::mark(facts.root_session_id.is_some(), Self::HAS_ROOT);
-        Self(title | summary | root | Self::mark(facts.is_one_when_empty, Self::IS_ONE_WHEN_EMPTY))
+        let origin = Self::mark(facts.forked_from_session_id.is_some(), Self::HAS_ORIGIN);
+        Self(title | summary | root | origin | Self::mark(facts.is_one_when_empty, Self::IS_ONE_WHEN_EMPTY))
     }
 
     fn mark(is_so: bool, mark: u8) -> u8 {
@@ -169,6 +171,11 @@ impl Marks {
     /// True if its own source names the outermost parent.
     pub(crate) fn has_root(self) -> bool {
         self.0 & Self::HAS_ROOT != 0
+    }
+
+    /// True if its own source names the session whose history was copied.
+    pub(crate) fn has_origin(self) -> bool {
+        self.0 & Self::HAS_ORIGIN != 0
     }
 
     /// True if it has a row in `sessions` although it has none elsewhere.

@@ -277,6 +277,54 @@ fn what_a_session_was_called_stays_when_its_file_drops_the_line() {
     }
 }
 
+/// Codex names the origin and the folder in the first line, which another line says differently. OpenCode names an origin by
+/// its row.
+#[test]
+fn origin_and_user_stay_when_what_named_them_is_dropped() {
+    let codex = |name: &str, file: &str, lost: &'static str| {
+        let home = Home::of(Case::of("codex").iter().find(|case| case.name == name).unwrap());
+        let path = home.path().join(format!(".codex/sessions/2026/{file}.jsonl"));
+        let drop_lines = move || {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let left = text.split_inclusive('\n').filter(|line| !line.contains(lost));
+            write(&path, left.collect::<String>().as_bytes());
+        };
+        (home, Box::new(drop_lines) as Box<dyn Fn()>)
+    };
+    let opencode = Home::of(Case::of("opencode").iter().find(|case| case.name == "forks").unwrap());
+    let path = opencode.path().join(".local/share/opencode/opencode-dev.db");
+    let drop_row = move || {
+        let database = rusqlite::Connection::open(&path).unwrap();
+        database.execute_batch("pragma foreign_keys = off; delete from session where id = 'ses_fk'").unwrap();
+    };
+    let cases = [
+        codex(
+            "copies-told-late",
+            "06/01/rollout-2026-06-01T17-00-00-019fd240-0000-7000-8000-000000000026",
+            "forked_from_id",
+        ),
+        codex(
+            "prompt-without-message",
+            "08/07/rollout-2026-08-07T10-00-00-019fbcc4-3002-7000-8000-000000000092",
+            "kim/shop",
+        ),
+        (opencode, Box::new(drop_row)),
+    ];
+    for (home, drop_it) in cases {
+        let lake = Built::full(&home);
+        let known = || -> BTreeSet<[String; 3]> {
+            let columns = ["session_id", "forked_from_session_id", "user_name"];
+            lake.rows().values("sessions").iter().map(|row| columns.map(|column| row[column].to_string())).collect()
+        };
+        let before = known();
+        drop_it();
+        for full in [false, true] {
+            lake.run_with(|options| options.full = full);
+            assert_eq!(known(), before, "full: {full}");
+        }
+    }
+}
+
 /// Counts that go on over resumes are known by the replies since the last shutdown, or by having grown, where the log lost
 /// the version and its first replies, or all of them.
 #[test]
