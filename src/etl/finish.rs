@@ -92,8 +92,13 @@ pub(super) fn finish(
         place_part(run.layout, part, entries, &mut manifest, &mut steps, &mut written)?;
     }
     place_empty_files(run.layout, &mut manifest, &mut steps, syncer)?;
+    let unsound: HashSet<&str> =
+        reads.iter().filter(|read| read.state.is_bad()).map(|read| &*read.planned.name).collect();
     for name in &plan.vanished {
-        if let Some(entry) = manifest.sources.get_mut(name) {
+        // A damaged database may still have a section that it did not list.
+        if let Some(entry) = manifest.sources.get_mut(name)
+            && !plan.dropped.get(&**name).is_some_and(|file| unsound.contains(&**file))
+        {
             entry.state = SourceState::Gone;
         }
     }

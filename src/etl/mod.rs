@@ -67,6 +67,7 @@ use gathered::Gathered;
 use notes::Notes;
 use old::OldClaims;
 use pass::Pass;
+use plan::Dropped;
 use policy::Policy;
 use read::Planned;
 
@@ -104,6 +105,7 @@ struct Shared<'a> {
     damaged_parts: &'a BTreeSet<PartName>,
     /// Names of the sources that have vanished.
     vanished: HashSet<String>,
+    dropped: Dropped,
     owners: Mutex<Owners>,
     notes: Mutex<Notes>,
     /// Secrets replaced in streamed rows, by source. Only the last streaming counts.

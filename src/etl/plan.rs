@@ -39,7 +39,11 @@ pub(super) struct Plan {
     pub(super) apart: HashSet<Arc<str>>,
     /// Names of sources that have vanished since they were last read.
     pub(super) vanished: Vec<String>,
+    pub(super) dropped: Dropped,
 }
+
+/// Sections that are no longer in their file, which the run reads, and the names of the files.
+pub(super) type Dropped = HashMap<Arc<str>, Arc<str>>;
 
 /// Finds the sources, and compares them with the manifest.
 pub(super) fn plan(run: Run<'_>, manifest: &Manifest) -> Result<Plan> {
@@ -47,8 +51,25 @@ pub(super) fn plan(run: Run<'_>, manifest: &Manifest) -> Result<Plan> {
     let (found, mut changed) = compare(run, manifest, discover(options, manifest)?);
     check_interrupt()?;
     let apart = changed.extract_if(|name| run.pass.leaves(name)).collect();
-    let vanished = if options.sources.is_empty() { vanished(options, manifest, &found) } else { Vec::new() };
-    Ok(Plan { found, changed, apart, vanished })
+    let (mut vanished_ones, mut dropped) = (Vec::new(), Dropped::new());
+    if options.sources.is_empty() {
+        let here: HashSet<&str> = found.iter().map(|planned| &*planned.name).collect();
+        vanished_ones = vanished(options, manifest, &here);
+        let read = found.iter().filter(|planned| changed.contains(&planned.name));
+        dropped.extend(read.flat_map(|whole| dropped_of(whole, options, manifest, &here)));
+    }
+    Ok(Plan { found, changed, apart, vanished: vanished_ones, dropped })
+}
+
+/// Returns the sections that a file no longer has. A run that reads everything finds also those of earlier runs.
+fn dropped_of(whole: &Planned, options: &Options, manifest: &Manifest, here: &HashSet<&str>) -> Dropped {
+    if whole.section.is_some() || !whole.has_sections() || whole.is_emptied() {
+        return Dropped::new();
+    }
+    let known = manifest.sections_of(&whole.name);
+    let dropped =
+        known.filter(|(name, entry)| !here.contains(name) && (options.full || entry.state != SourceState::Gone));
+    dropped.map(|(name, _)| (name.into(), Arc::clone(&whole.name))).collect()
 }
 
 /// Adds files in projects that no session had named when the plan was made. Returns the groups for them, which touch no
@@ -171,6 +192,9 @@ fn drop_seen_twice(found: &mut Vec<Planned>) {
 /// Returns the current sections of a source. If they cannot be listed, there are none, and reading the source reports
 /// it.
 fn listed_sections(whole: &Planned, run: Run<'_>, manifest: &Manifest) -> Option<Vec<Planned>> {
+    if whole.is_emptied() {
+        return None;
+    }
     run.breadcrumbs.note(&whole.name);
     let list = || {
         let source = Source::new(whole.path(), whole.kind, whole.print.bytes, &|_| ());
@@ -230,8 +254,7 @@ fn has_changed(planned: &Planned, manifest: &Manifest, is_other_policy: bool) ->
     })
 }
 
-fn vanished(options: &Options, manifest: &Manifest, found: &[Arc<Planned>]) -> Vec<String> {
-    let here: HashSet<&str> = found.iter().map(|planned| &*planned.name).collect();
+fn vanished(options: &Options, manifest: &Manifest, here: &HashSet<&str>) -> Vec<String> {
     let candidates = manifest.sources.iter().filter(|(name, entry)| {
         entry.state != SourceState::Gone
             && !here.contains(name.as_str())
@@ -366,10 +389,12 @@ pub(super) fn groups(plan: &Plan, run: Run<'_>, manifest: &Manifest, damaged: &D
 fn add_known(plan: &Plan, manifest: &Manifest, by_name: &HashMap<&str, &Arc<Planned>>, groups: &mut Groups) {
     for (name, part) in &manifest.parts {
         for session in &part.sessions {
-            if !session.sources.iter().any(|source| plan.changed.contains(source)) {
+            let is_due = |source: &Arc<str>| plan.changed.contains(source) || plan.dropped.contains_key(source);
+            if !session.sources.iter().any(is_due) {
                 continue;
             }
-            let sources = session.sources.iter().filter_map(|source| by_name.get(&**source).copied().cloned());
+            let sources = session.sources.iter().map(|source| plan.dropped.get(source).unwrap_or(source));
+            let sources = sources.filter_map(|source| by_name.get(&**source).copied().cloned());
             groups.add(Some(name), sources.collect());
         }
     }

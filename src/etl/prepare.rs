@@ -58,6 +58,7 @@ pub(super) fn prepare<'a>(
         read_again,
         damaged_parts: &damaged.parts,
         vanished: plan.vanished.iter().cloned().collect(),
+        dropped: plan.dropped.clone(),
         owners: Mutex::default(),
         redactions: Mutex::default(),
         bytes: AtomicU64::new(0),

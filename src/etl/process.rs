@@ -18,13 +18,13 @@ use super::sessions::{Known, KnownSessions};
 use super::{Shared, check_interrupt, sessions, turns};
 use crate::error::Result;
 use crate::extract::Facts;
-use crate::identity::{KeySet, Replica};
+use crate::identity::{KeySet, Reading, Replica};
 use crate::lake::claims::{self, Keys, StoredReplica};
 use crate::lake::layout::PartName;
 use crate::lake::manifest::{Marks, PartEntry, SessionEntry};
 use crate::lake::part::PartWriter;
 use crate::source::name_of;
-use crate::tables::Sessions;
+use crate::tables::{Sessions, SourceState};
 
 /// Division of a group's work among the threads.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -57,8 +57,12 @@ pub(super) fn process(shared: &Shared<'_>, group: Group, work: Work) -> Result<O
             sessions.entry(session.replica.session.to_string()).or_default().push(session);
         }
     }
-    let complete = reads.iter().filter(|read| read.is_complete);
-    let readings = complete.map(|read| (Arc::clone(&read.planned.name), read.reading)).collect();
+    let complete = || reads.iter().filter(|read| read.is_complete);
+    let mut readings: Readings = complete().map(|read| (Arc::clone(&read.planned.name), read.reading)).collect();
+    let sound = complete().filter(|read| read.state == SourceState::Ok);
+    let sound: HashSet<&Arc<str>> = sound.map(|read| &read.planned.name).collect();
+    let dropped = shared.dropped.iter().filter(|(_, file)| sound.contains(file));
+    readings.extend(dropped.map(|(section, _)| (Arc::clone(section), Reading::Changed)));
     let (mut rebuilt, same) = rebuild(shared, &group, sessions, &readings)?;
     judge(shared, group.agent, &mut rebuilt, &same);
     let verdicts = rebuilt.iter().flat_map(Rebuilt::members).map(|member| (member.number, member.verdict)).collect();
@@ -88,7 +92,7 @@ fn rebuild(
     }
     // If a source no longer gives a session, its rows stay as gone, unless the source has only grown.
     for (id, (_, entry)) in &old {
-        let is_read = entry.sources.iter().any(|source| group.sources.contains_key(source));
+        let is_read = entry.sources.iter().any(|it| group.sources.contains_key(it) || readings.contains_key(it));
         if is_read && !sessions.contains_key(*id) {
             sessions.insert((*id).to_owned(), Vec::new());
         }

@@ -81,6 +81,11 @@ impl Planned {
         self.kind != UNLISTED && !self.is_foreign && self.agent.has_sections(self.path(), self.kind)
     }
 
+    /// True if it is a database in a file without content. Even a database without rows has some.
+    pub(super) fn is_emptied(&self) -> bool {
+        self.has_sections() && std::fs::metadata(self.path()).is_ok_and(|metadata| metadata.len() == 0)
+    }
+
     /// Returns how much of it there is to read; 0 for a source with sections, which are read separately. Bytes.
     pub(super) fn bytes(&self) -> u64 {
         if self.section.is_none() && self.has_sections() { 0 } else { self.print.bytes }
@@ -197,7 +202,7 @@ pub(super) fn read(shared: &Shared<'_>, planned: &Arc<Planned>) -> Result<(Read,
     report.redactions.merge(&redacted_in_rows);
     let earlier = entry.filter(|_| reading.keeps_dropped());
     let notes = with_earlier(notes, earlier.map_or(&[], |entry| &entry.notes));
-    let (state, is_complete) = (SourceState::Ok, outcome.is_ok());
+    let (state, is_complete) = (SourceState::Ok, outcome.is_ok() && !planned.is_emptied());
     let mut read = Read { planned: Arc::clone(planned), reading, report, notes, state, is_complete, extent };
     settle(&mut read, outcome)?;
     let session = |rows| read_session(planned, reading, rows, is_streamed);

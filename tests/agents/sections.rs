@@ -93,10 +93,56 @@ fn a_session_that_left_the_database_stays() {
     change(&home, &format!("DELETE FROM session_transcript_archives WHERE session_id = '{CHANGED}'"));
     for full in [false, true] {
         lake.run_with(|options| options.full = full);
-        let after = lake.rows().without_runs();
+        let after = lake.rows();
         for table in ["sessions", "messages", "tool_calls", "usage"] {
-            assert_eq!(after.table(table), before.table(table), "{table}");
+            let mut rows = after.values(table);
+            for row in &mut rows {
+                let gone_at = row.as_object_mut().unwrap().remove("gone_at");
+                assert_eq!(gone_at.is_some(), table != "sessions" && row["session_id"] == CHANGED, "{row}");
+            }
+            assert_eq!(rows, before.values(table), "{table}");
         }
+    }
+}
+
+/// All sessions of a database are deleted, which an ordinary run finds, or the file lost its content or is damaged, which says
+/// nothing of them.
+#[test]
+fn what_an_emptied_database_held_is_gone() {
+    for (agent, name) in [("cursor", "workspace-of-2024"), ("goose", "worked-example"), ("hermes", "worked-example")] {
+        for loss in ["rows", "content", "pages"] {
+            let home = Home::of(Case::of(agent).iter().find(|case| case.name == name).unwrap());
+            let lake = Built::full(&home);
+            let gone = || -> Vec<bool> {
+                let rows = lake.rows();
+                let all = ["messages", "tool_calls", "usage"].into_iter().flat_map(|table| rows.values(table));
+                all.map(|row| row.get("gone_at").is_some()).collect()
+            };
+            let before = gone();
+            assert!(!before.is_empty() && !before.contains(&true));
+            for source in home.sources().iter().filter(|source| source.kind != "transcript") {
+                match loss {
+                    "rows" => delete_all(&source.path),
+                    "content" => std::fs::write(&source.path, "").unwrap(),
+                    _ => std::fs::write(&source.path, [b"SQLite format 3\0".as_slice(), &[7; 5000]].concat()).unwrap(),
+                }
+            }
+            for full in [false, true, false] {
+                lake.run_with(|options| options.full = full);
+                assert_eq!(gone(), vec![loss == "rows"; before.len()], "{agent}: {loss}, full: {full}");
+            }
+        }
+    }
+}
+
+fn delete_all(path: &std::path::Path) {
+    let database = Connection::open(path).unwrap();
+    database.execute_batch("PRAGMA foreign_keys = off").unwrap();
+    let query = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'";
+    let mut tables = database.prepare(query).unwrap();
+    let tables: Vec<String> = tables.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    for table in tables {
+        database.execute_batch(&format!("DELETE FROM \"{table}\"")).unwrap();
     }
 }
 
