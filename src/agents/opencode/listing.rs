@@ -13,8 +13,8 @@ use crate::source::{Database, Section, Statement};
 
 /// The tables that hold sessions, the newest first.
 pub(super) const SESSIONS: [&str; 2] = ["session_v2", "session"];
-/// The tables that hold a session's records.
-const RECORDS: [&str; 3] = ["message", "part", "session_message"];
+/// The tables that hold a session's records, and those that say where it was copied from.
+const RECORDS: [&str; 5] = ["message", "part", "session_message", "external_import", "claude_import"];
 
 /// The facts about a session so far.
 #[derive(Default)]
@@ -116,6 +116,7 @@ mod tests {
         CREATE TABLE session (id text PRIMARY KEY, title text, time_created integer, time_updated integer);
         CREATE TABLE message (id text PRIMARY KEY, session_id text, time_created integer, time_updated integer, data text);
         CREATE TABLE part (id text PRIMARY KEY, message_id text, session_id text, time_updated integer, data text);
+        CREATE TABLE external_import (session_id text, source_key text, message_ids text);
         INSERT INTO session VALUES ('ses_a', 'A', 1772000000000, 1), ('ses_b', 'B', 1772000001000, 1);
         INSERT INTO message VALUES ('msg_a1', 'ses_a', 1, 1, '{}'), ('msg_a2', 'ses_a', 2, 1, '{}'), ('msg_b1', 'ses_b', 1, 1, '{}');
         INSERT INTO part VALUES ('prt_a1', 'msg_a1', 'ses_a', 1, '{}'), ('prt_a2', 'msg_a2', 'ses_a', 1, '{}');";
@@ -145,6 +146,8 @@ mod tests {
             "INSERT INTO part VALUES ('prt_a3', 'msg_a2', 'ses_a', 1, '{}')",
             "INSERT INTO message VALUES ('msg_a3', 'ses_a', 3, 1, '{}')",
             "DELETE FROM message WHERE id = 'msg_a1'",
+            "INSERT INTO external_import VALUES ('ses_a', 'claude:1', '[]')",
+            "DELETE FROM external_import WHERE session_id = 'ses_a'",
         ] {
             execute(change);
             let after = listed(&path);
