@@ -400,7 +400,7 @@ impl PartOutput<'_, '_> {
 
     /// Merges the facts that were read with those that the lake has.
     fn facts_of(&mut self, session: &Rebuilt) -> Result<Known> {
-        let known = self.known.facts(session.old_part.as_ref(), &session.id)?;
+        let known = self.known.facts(session)?;
         Ok(match session.facts() {
             (Some(facts), true) if session.is_corrected => Known { facts, ..Known::default() },
             (Some(facts), true) => {

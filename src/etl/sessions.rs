@@ -8,6 +8,7 @@ use arrow::array::RecordBatch;
 use super::Shared;
 use super::group::{NewPart, SessionOut};
 use super::notes::SessionNotes;
+use super::rebuild::Rebuilt;
 use super::totals::Totals;
 use crate::error::Result;
 use crate::extract::Facts;
@@ -192,10 +193,10 @@ impl<'s> KnownSessions<'s> {
     }
 
     /// Returns what the lake knows of a session; defaults for an unknown one.
-    pub(super) fn facts(&mut self, part: Option<&PartName>, session: &str) -> Result<Known> {
-        let nothing = Facts { session_id: session.to_owned(), ..Facts::default() };
+    pub(super) fn facts(&mut self, session: &Rebuilt) -> Result<Known> {
+        let nothing = Facts { session_id: session.id.clone(), ..Facts::default() };
         let unknown = Known { facts: nothing, ..Known::default() };
-        let Some(name) = part else { return Ok(unknown) };
+        let Some(name) = &session.old_part else { return Ok(unknown) };
         if !self.parts.contains_key(name) {
             let mut rows = old_rows(self.shared, name)?;
             let entries = self.shared.manifest.parts.get(name).into_iter().flat_map(|part| &part.sessions);
@@ -205,7 +206,7 @@ impl<'s> KnownSessions<'s> {
             });
             self.parts.insert(name.clone(), known.collect());
         }
-        let known = self.parts.get(name).and_then(|sessions| sessions.get(session));
+        let known = self.parts.get(name).and_then(|sessions| sessions.get(session.id.as_str()));
         let Some((batch, row, entry)) = known else { return Ok(unknown) };
         let row = SessionColumns::of(batch).row(*row);
         let owned = |text: Option<&str>| text.map(str::to_owned);
@@ -232,7 +233,10 @@ impl<'s> KnownSessions<'s> {
             subagent_type: owned(row.subagent_type),
             ..unknown.facts
         };
-        let user_name = owned(row.user_name);
+        // A new source may name another folder than an earlier one did.
+        let mut sources = session.members().map(|member| &member.replica.source);
+        let has_no_new_source = sources.all(|source| entry.sources.contains(source));
+        let user_name = owned(row.user_name.filter(|_| has_no_new_source));
         Ok(Known { facts, is_own_summary: entry.marks.has_summary(), user_name, origin })
     }
 }
