@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use arrow::array::RecordBatch;
 
 use crate::error::Result;
-use crate::identity::{KeyMap, KeySet, Kind, Record, State, key};
+use crate::identity::{KeyMap, KeySet, Kind, Record, key};
 use crate::lake::layout::{Layout, PartName};
 use crate::lake::manifest::FileEntry;
 use crate::lake::part;
@@ -14,7 +14,7 @@ use crate::tables::{
     ToolCallRow, ToolCalls, Usage, UsageColumns, UsageRow,
 };
 
-/// The old rows of a session that stay. The flag is true if the agent dropped them.
+/// The old rows of a session that stay. The flag is true if no source holds them any more.
 #[derive(Default)]
 pub(super) struct Carry {
     messages: HashMap<i64, bool>,
@@ -24,8 +24,7 @@ pub(super) struct Carry {
 
 impl Carry {
     /// Keeps the row of a record.
-    pub(super) fn keep(&mut self, record: &Record) {
-        let is_gone = record.state == State::Gone;
+    pub(super) fn keep(&mut self, record: &Record, is_gone: bool) {
         match record.kind {
             Kind::Message => drop(self.messages.insert(i64::from(record.seq), is_gone)),
             Kind::ToolCall => drop(self.tool_calls.insert(i64::from(record.seq), is_gone)),

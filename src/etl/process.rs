@@ -145,14 +145,17 @@ fn judge(shared: &Shared<'_>, agent: &str, rebuilt: &mut [Rebuilt], same: &[Stri
         }
     }
     for session in rebuilt.iter_mut() {
+        let mut held = KeySet::default();
         for member in session.members_mut() {
             let verdict = owners.judge(member.number);
             for (record, owned) in member.replica.records.iter_mut().zip(verdict.owned) {
                 record.is_owned = owned;
             }
+            held.extend(verdict.held);
             member.verdict = verdict.hash;
             member.forked_from = verdict.forked_from;
         }
+        session.held = held;
         session.place();
     }
 }

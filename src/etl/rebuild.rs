@@ -21,7 +21,7 @@ use super::usage::{priced_anew, with_fullest_copies};
 use crate::error::Result;
 use crate::extract::{Chunk, Facts};
 use crate::identity::{
-    KeyMap, KeySet, Kind, Reading, Record, Replica, Seen, absorb, key, no_longer_given, session_key,
+    KeyMap, KeySet, Kind, Reading, Record, Replica, Seen, State, absorb, key, no_longer_given, session_key,
 };
 use crate::lake::layout::PartName;
 use crate::tables::{MESSAGES, PerRecordTable, TOOL_CALLS, ToolCallColumns, USAGE, UsageColumns};
@@ -45,6 +45,8 @@ pub(super) struct Rebuilt {
     old_places: KeyMap<i64>,
     /// Records that the session's own sources supersede.
     superseded: KeySet,
+    /// Records whose owner dropped them, and that another replica holds.
+    pub(super) held: KeySet,
 }
 
 /// How the reading of each source that could be read to its end relates to the previous one, by the source's name.
@@ -133,6 +135,7 @@ impl Rebuilt {
             presence,
             old_places,
             superseded: absorbed.superseded,
+            held: KeySet::default(),
         }
     }
 
@@ -253,7 +256,9 @@ impl Rebuilt {
     /// Returns the old rows that stay, after it is known which records it owns.
     pub(super) fn carry(&self) -> Carry {
         let mut carry = Carry::default();
-        self.carried().for_each(|record| carry.keep(record));
+        self.carried().for_each(|record| {
+            carry.keep(record, record.state == State::Gone && !self.held.contains(&record.key));
+        });
         carry
     }
 

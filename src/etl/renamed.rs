@@ -67,7 +67,7 @@ fn missing_records(shared: &Shared<'_>, agent: &str, session: &str, reads: &[Rea
     for old in shared.old.of_session(agent, session) {
         if compared.iter().any(|read| read.replica.source == old.stored.source) {
             let is_missing = |record: &&Record| record.is_owned && !record.is_of_lake() && !held.contains(&record.key);
-            old.replica().records.iter().filter(is_missing).for_each(|record| carry.keep(record));
+            old.replica().records.iter().filter(is_missing).for_each(|record| carry.keep(record, false));
         }
     }
     carry

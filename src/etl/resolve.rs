@@ -12,7 +12,7 @@ use super::plan::{Groups, leads_to_others, real_home};
 use super::read::Planned;
 use super::sessions::AllNotes;
 use crate::extract::NoteField;
-use crate::identity::{KeyMap, KeySet, Kind, Owners, Record, Replica, ResponseCopy};
+use crate::identity::{KeyMap, KeySet, Kind, Owners, Record, Replica, ResponseCopy, State};
 use crate::lake::claims::Keys;
 use crate::lake::layout::PartName;
 use crate::lake::manifest::{PartEntry, SessionEntry};
@@ -233,6 +233,8 @@ struct News {
     copied: KeySet,
     /// Messages that a session has come to own, which makes it the origin of others.
     gained: KeySet,
+    /// Records that a source dropped, or has again.
+    turned: KeySet,
 }
 
 impl News {
@@ -245,6 +247,11 @@ impl News {
         self.copied.extend(replica.responses.iter().filter(is_new).map(|copy| copy.key));
         let had = before.iter().flat_map(|before| &before.records).filter(|record| record.is_owned);
         let had: KeySet = had.map(|record| record.key).collect();
+        let held = |replica: &Replica| -> KeySet {
+            replica.records.iter().filter(|it| it.state != State::Gone).map(|record| record.key).collect()
+        };
+        let held_before = before.as_ref().map(|before| held(before)).unwrap_or_default();
+        self.turned.extend(held_before.symmetric_difference(&held(replica)));
         let verdict = owners.judge(number);
         let has = replica.records.iter().zip(verdict.owned).filter(|(_, owned)| *owned).map(|(record, _)| record.key);
         self.gained.extend(has.filter(|key| !had.contains(key)));
@@ -270,6 +277,7 @@ impl News {
         let verdict = owners.judge(number);
         replica.records.iter().zip(&verdict.owned).any(|(record, owned)| match record.kind {
             _ if flips(record, *owned) => true,
+            _ if record.is_owned && record.state == State::Gone && self.turned.contains(&record.key) => true,
             Kind::Message => !record.is_owned && self.gained.contains(&record.key),
             Kind::Response => record.is_owned && self.copied.contains(&record.key),
             Kind::ToolCall | Kind::Presence => false,

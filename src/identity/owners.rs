@@ -21,7 +21,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_64_with_seed};
 
 use super::index::Index;
 use super::replica::content_of;
-use super::{KeyMap, Kind, Record, Replica, ResponseCopy, session_key};
+use super::{KeyMap, KeySet, Kind, Record, Replica, ResponseCopy, State, session_key};
 
 /// All replicas that matter in a run, and the decisions about their records.
 #[derive(Default)]
@@ -95,6 +95,8 @@ pub(crate) struct Verdict {
     pub(crate) owned: Vec<bool>,
     /// Session whose history it copied.
     pub(crate) forked_from: Option<Arc<str>>,
+    /// Its own records that it dropped, and that another replica holds.
+    pub(crate) held: KeySet,
     /// Changes whenever its rows would change.
     pub(crate) hash: u64,
 }
@@ -209,7 +211,7 @@ impl Owners {
 
     /// Decides every record of a replica.
     pub(crate) fn judge(&mut self, number: u32) -> Verdict {
-        let mut verdict = Verdict { owned: Vec::new(), forked_from: None, hash: 0 };
+        let mut verdict = Verdict { owned: Vec::new(), forked_from: None, held: KeySet::default(), hash: 0 };
         let Some(replica) = self.replica(number).cloned() else { return verdict };
         verdict.owned.reserve(replica.records.len());
         let mut last_copied = None;
@@ -238,8 +240,29 @@ impl Owners {
             // Only the owner's row has the counts of all copies.
             let copies = if owner == Some(number) && record.kind == Kind::Response { holders } else { 0 };
             verdict.hash ^= outcome_hash(record, owner, copies);
+            if owner == Some(number) && record.state == State::Gone && self.is_held(record.key) {
+                verdict.held.insert(record.key);
+                verdict.hash ^= record.key.rotate_left(2);
+            }
         }
         verdict
+    }
+
+    /// True if a replica holds a record. A deleted file still counts, unless its session is also in another file.
+    fn is_held(&mut self, key: u64) -> bool {
+        let holders = self.contested.get(&key).cloned().unwrap_or_default();
+        holders.into_iter().any(|number| self.holds(number, key) && self.may_hold(number))
+    }
+
+    fn holds(&mut self, number: u32, key: u64) -> bool {
+        matches!(self.place(number, key), Some((replica, Place::Record(at)))
+            if replica.records.get(at as usize).is_some_and(|record| record.state != State::Gone))
+    }
+
+    fn may_hold(&self, number: u32) -> bool {
+        let is_there = |number: u32| self.members.get(number as usize).is_some_and(|it| it.is_read || it.can_gain);
+        let session = self.session(number).and_then(|session| self.sessions.get(session as usize));
+        is_there(number) || session.is_some_and(|session| !session.members.iter().any(|other| is_there(*other)))
     }
 
     /// Records who owns a message that a replica copied. The latest message decides.

@@ -89,6 +89,38 @@ fn a_shared_head_stays_with_its_origin_when_both_files_drop_it() {
     }
 }
 
+/// A record is gone when neither the session that owns it nor a fork holds it.
+#[test]
+fn what_a_fork_still_holds_is_not_gone() {
+    for is_full in [false, true] {
+        let home = Home::empty();
+        let (origin, fork) = (transcript(&home, "p", ORIGIN), transcript(&home, "p", FORK));
+        let first = turns(ORIGIN, "o", 0..6);
+        let mut second = turns(FORK, "o", 0..4);
+        second.extend(turns(FORK, "f", 30..31));
+        put(&origin, &first);
+        put(&fork, &second);
+        let lake = Built::full(&home);
+        let gone = || {
+            lake.run_with(|options| options.full = is_full);
+            let rows = lake.rows();
+            let all = ["messages", "usage"].into_iter().flat_map(|table| rows.values(table));
+            all.filter(|row| row.get("gone_at").is_some()).count()
+        };
+        put(&origin, &first[8..]);
+        assert_eq!(gone(), 0, "full: {is_full}");
+        put(&fork, &second[8..]);
+        assert_eq!(gone(), 12, "full: {is_full}");
+        put(&fork, &second);
+        assert_eq!(gone(), 0, "full: {is_full}");
+        put(&fork, &second[8..]);
+        put(&origin, &first);
+        assert_eq!(gone(), 0, "full: {is_full}");
+        put(&origin, &first[8..]);
+        assert_eq!(gone(), 12, "full: {is_full}");
+    }
+}
+
 /// Agents drop the head of a file in the middle of a turn, or a prompt from among what follows.
 #[test]
 fn turns_stay_when_their_prompts_are_dropped() {
