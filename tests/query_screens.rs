@@ -148,7 +148,12 @@ fn the_overview_equals_its_queries() {
             assert!((parts.map(cost).sum::<f64>() - cost(period)).abs() < 1e-9, "{of} from {first} to {last}");
         }
     }
+    let months = rows(march, &["query", "cost_by_month"]);
+    let counted = months.iter().find(|row| row["month"] == "2026-02-01").unwrap();
     let february = overview.iter().find(|row| row["period"] == "February" && row["by"] == "all").unwrap();
+    assert_eq!(february["cost_usd"], counted["cost_usd"]);
+    let says_so = screen_at(march, 80, "").contains("\nsessions: also those without usage, as in llrem query totals\n");
+    assert_eq!(says_so, february["sessions"] != counted["sessions"]);
     assert!(february["cost_usd"].as_f64().unwrap() > 0.0, "{february}");
     let findings = rows(march, &["detect", "--since", "2026-02-01", "--until", "2026-02-28"]);
     assert_eq!(february["findings"], findings.len());

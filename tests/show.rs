@@ -381,6 +381,32 @@ fn every_format_obeys_the_limit() {
 }
 
 #[test]
+fn waste_without_a_price_makes_a_sum_at_least() {
+    let bench = Bench::new();
+    let mut failing = Transcript::new(SHOP, "2025-08-05T10:00:00Z");
+    failing.prompt("Publish the shop");
+    for place in 0..4 {
+        fail(&mut failing, place, "npm publish --tag next", "Exit code 1\nnpm error 403");
+    }
+    bench.transcript(&format!("{SHOP}.jsonl"), failing.text());
+    succeed(&mut bench.etl());
+    let summary = |bench: &Bench| stderr(&succeed(&mut llrem(bench, &["detect", "error_cascades"])));
+    let overview = |bench: &Bench| stdout(bench, &["-f", "table"]);
+    assert!(summary(&bench).contains("1 finding in 1 session: $3.60 of $4.80 was wasted (75%)"), "{}", summary(&bench));
+    assert!(overview(&bench).contains("Wasted, last 30 days: $3.60 of $4.80 (75%)"), "{}", overview(&bench));
+    let other = failing.text().replace(SHOP, LATER).replace("msg_", "other_").replace("toolu_", "other_");
+    bench.transcript(&format!("{LATER}.jsonl"), &other.replace("claude-sonnet-4-20250514", "house-model"));
+    succeed(&mut bench.etl());
+    assert!(
+        summary(&bench).contains("2 findings in 2 sessions: $3.60+ of $4.80+ was wasted (75%)"),
+        "{}",
+        summary(&bench)
+    );
+    assert!(overview(&bench).contains("Wasted, last 30 days: $3.60+ of $4.80+ (75%)"), "{}", overview(&bench));
+    assert!(overview(&bench).contains("  wasted") && overview(&bench).contains("$3.60+"), "{}", overview(&bench));
+}
+
+#[test]
 fn a_session_without_messages_has_an_end() {
     let bench = Bench::new();
     let mut only = Transcript::new("aaaa0000-0000-4000-8000-000000000001", "2025-08-05T10:00:00Z");

@@ -106,7 +106,7 @@ impl Holding {
 
     /// Returns the sessions and their cost in words: `126 sessions, $87.55+`.
     pub(super) fn in_words(&self) -> String {
-        let at_least = if self.unpriced > 0 { "+" } else { "" };
+        let at_least = value::at_least(self.unpriced > 0);
         let usd = self.usd.map_or_else(String::new, |usd| format!(", {}{at_least}", usd_in_words(usd)));
         plural(self.sessions.unsigned_abs(), "session") + &usd
     }

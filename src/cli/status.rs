@@ -107,7 +107,7 @@ impl<'a> Today<'a> {
 
 /// Returns a cost, with a `+` if something without a price adds to it.
 fn shown(spent: Spent, unknown: &str) -> String {
-    let at_least = if spent.unpriced > 0 { "+" } else { "" };
+    let at_least = value::at_least(spent.unpriced > 0);
     match spent.nanos {
         None if spent.unpriced > 0 => unknown.to_owned(),
         None | Some(0) => format!("$0{at_least}"),

@@ -21,6 +21,11 @@ pub fn usd_in_words(amount: f64) -> String {
     if amount > 0.0 && amount < 0.00995 { "<$0.01".to_owned() } else { usd(amount) }
 }
 
+/// Returns the mark of an amount that something unknown adds to, if there is something.
+pub fn at_least(is_partial: bool) -> &'static str {
+    if is_partial { "+" } else { "" }
+}
+
 /// Returns a whole number with its digits grouped: `1,513`.
 pub fn count(number: i64) -> String {
     grouped(&number.to_string())

@@ -145,6 +145,11 @@ fn wanted(findings: &RecordBatch, typed: &Detect, session: Option<&KnownSession>
     Ok(filter_record_batch(findings, &mask)?)
 }
 
+/// True if a finding wasted tokens, and no price of them is known.
+pub(super) fn is_unpriced(finding: &FindingRow<'_>) -> bool {
+    finding.wasted_cost_usd.is_none() && finding.wasted_tokens.is_some_and(|tokens| tokens > 0)
+}
+
 pub(super) fn severity(finding: &FindingRow<'_>) -> Option<Severity> {
     Some(finding.severity).filter(|severity| Severity::ALL.contains(severity))
 }

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use super::super::output::{Limit, Look, Reader};
 use super::super::settings::Settings;
-use super::severity;
 use super::summary::Summary;
+use super::{is_unpriced, severity};
 use crate::Result;
 use crate::query::canned::Canned;
 use crate::query::short_id::SessionIds;
-use crate::shown::value::{self, plural, usd_in_words};
+use crate::shown::value::{self, at_least, plural, usd_in_words};
 use crate::shown::width::{cut, width, wrap};
 use crate::shown::{first_sentence, one_line};
 use crate::tables::{Basis, FindingRow, Severity, Vocabulary};
@@ -82,7 +82,9 @@ impl<'a> Screen<'a> {
         let hidden: Vec<&FindingRow<'_>> = groups.iter().flat_map(|group| &group.rest).copied().collect();
         if !hidden.is_empty() {
             let count = plural(u64::try_from(hidden.len()).unwrap_or(u64::MAX), "finding");
-            let sum = priced(hidden.iter().copied()).map_or_else(String::new, |sum| format!(", {}", usd_in_words(sum)));
+            let at_least = at_least(hidden.iter().copied().any(is_unpriced));
+            let sum = priced(hidden.iter().copied());
+            let sum = sum.map_or_else(String::new, |sum| format!(", {}{at_least}", usd_in_words(sum)));
             let line = format!("Not shown: {count}{sum}. All of them: llrem detect --limit off");
             text.extend(["\n", &look.paint.dim_lines(&wrap(&line, columns, 2))]);
         }
@@ -124,7 +126,9 @@ impl<'a> Group<'a> {
         let is_estimated =
             |it: &FindingRow<'_>| it.basis == Basis::Estimated && it.wasted_cost_usd.is_some_and(|usd| usd > 0.0);
         let basis = if self.all().any(is_estimated) { " est." } else { "" };
-        let sum = Some(self.sum()).filter(|sum| *sum > 0.0).map_or_else(String::new, |sum| usd_in_words(sum) + basis);
+        let at_least = at_least(self.all().any(is_unpriced));
+        let sum = Some(self.sum()).filter(|sum| *sum > 0.0);
+        let sum = sum.map_or_else(String::new, |sum| usd_in_words(sum) + at_least + basis);
         (sum, plural(u64::try_from(self.all().count()).unwrap_or(u64::MAX), "finding"))
     }
 

@@ -11,11 +11,12 @@ use super::super::runner::Runner;
 use super::super::session::integer;
 use super::super::settings::Settings;
 use super::super::when::Period;
+use super::is_unpriced;
 use crate::Result;
 use crate::query::Statement;
 use crate::query::canned::Library;
 use crate::query::short_id::{KnownSession, SessionIds};
-use crate::shown::value::{plural, share, share_of, usd_in_words};
+use crate::shown::value::{at_least, plural, share, share_of, usd_in_words};
 use crate::tables::{Basis, FindingRow};
 
 /// The query for the cost of a period.
@@ -74,7 +75,7 @@ impl Spent {
 
     /// Returns the amount, with a `+` if something is left out.
     pub(in crate::cli) fn shown(&self) -> Option<String> {
-        Some(usd_in_words(self.usd?) + if self.is_at_least { "+" } else { "" })
+        Some(usd_in_words(self.usd?) + at_least(self.is_at_least))
     }
 }
 
@@ -97,6 +98,8 @@ pub(in crate::cli) struct Summary {
     sessions: usize,
     measured: f64,
     estimated: f64,
+    /// True if the amounts leave out waste without a price.
+    is_at_least: bool,
     spent: Spent,
     when: String,
     /// True if only new findings count.
@@ -129,6 +132,7 @@ impl Summary {
             sessions: found.iter().map(session).collect::<BTreeSet<_>>().len(),
             measured: sum(Basis::Measured),
             estimated: sum(Basis::Estimated),
+            is_at_least: found.iter().any(is_unpriced),
             spent,
             when: if period.is_open() { String::new() } else { format!(" {}", period.in_words()) },
             is_new,
@@ -159,7 +163,7 @@ impl Summary {
             Some((shown, part)) => (format!(" of {shown}"), format!(" ({})", share(part))),
             None => Default::default(),
         };
-        format!("{findings}: {}{of} was wasted{part}", usd_in_words(wasted))
+        format!("{findings}: {}{}{of} was wasted{part}", usd_in_words(wasted), at_least(self.is_at_least))
     }
 
     /// Returns how much of it is estimated, if anything was wasted.

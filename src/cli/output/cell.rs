@@ -30,9 +30,6 @@ pub(super) enum Weight {
     Empty,
 }
 
-/// Mark of an amount that something unknown adds to.
-const AT_LEAST: &str = "+";
-
 impl Cell {
     /// A text, which must be escaped already if it is untrusted.
     pub fn text(text: impl Into<String>) -> Self {
@@ -95,7 +92,7 @@ impl Cell {
     pub fn at_least(mut self) -> Self {
         if matches!(self.weight, Weight::Something | Weight::Zero) {
             self.is_at_least = true;
-            self.text.push_str(AT_LEAST);
+            self.text.push_str(value::at_least(true));
         }
         self
     }
@@ -120,9 +117,7 @@ impl Cell {
     pub(super) fn shown(&self, is_short: bool, unknown: &'static str) -> String {
         match (self.weight, self.tokens) {
             (Weight::Unknown | Weight::No, _) => unknown.to_owned(),
-            (_, Some(tokens)) if is_short => {
-                value::tokens_in_short(tokens) + if self.is_at_least { AT_LEAST } else { "" }
-            }
+            (_, Some(tokens)) if is_short => value::tokens_in_short(tokens) + value::at_least(self.is_at_least),
             _ => self.text.clone(),
         }
     }

@@ -61,6 +61,7 @@ struct Wasted {
     agent: String,
     project: Option<String>,
     usd: Option<f64>,
+    is_unpriced: bool,
 }
 
 /// The agent or project whose figures are added up.
@@ -89,9 +90,13 @@ pub(super) struct Sums {
     /// Responses without a price.
     pub(super) unpriced: i64,
     pub(super) sessions: i64,
+    /// Of these, sessions with usage: those that the tables of cost count.
+    pub(super) billed_sessions: i64,
     pub(super) prompts: i64,
     /// Waste of the findings, if any has a price.
     pub(super) wasted: Option<f64>,
+    /// True if that leaves out waste without a price.
+    pub(super) is_waste_at_least: bool,
     pub(super) findings: i64,
 }
 
@@ -127,14 +132,17 @@ impl Figures {
         let used = || self.used.iter().filter(|it| span.contains(it.day) && of.has(&it.agent, it.project.as_deref()));
         let wasted =
             || self.wasted.iter().filter(|it| span.contains(it.day) && of.has(&it.agent, it.project.as_deref()));
+        let is_billed = |it: &&Used| it.nanos.is_some() || it.unpriced > 0;
         let findings = count(wasted().count());
         let known = wasted().filter_map(|it| it.usd).reduce(|sum, usd| sum + usd);
         Sums {
             usd: used().filter_map(|it| it.nanos).reduce(|sum, nanos| sum + nanos).map(|nanos| nanos as f64 / 1e9),
             unpriced: used().map(|it| it.unpriced).sum(),
             sessions: count(used().map(|it| &it.session).collect::<BTreeSet<_>>().len()),
+            billed_sessions: count(used().filter(is_billed).map(|it| &it.session).collect::<BTreeSet<_>>().len()),
             prompts: used().map(|it| it.prompts).sum(),
             wasted: known.or((findings == 0).then_some(0.0)),
+            is_waste_at_least: wasted().any(|it| it.is_unpriced),
             findings,
         }
     }
@@ -215,6 +223,7 @@ impl Wasted {
             agent: finding.agent.to_owned(),
             project: finding.project.map(str::to_owned),
             usd: finding.wasted_cost_usd,
+            is_unpriced: detect::is_unpriced(finding),
         })
     }
 }
@@ -250,13 +259,20 @@ mod tests {
         let day: NaiveDate = "2026-08-14".parse().unwrap();
         let span = Span { name: "today".to_owned(), first: day, last: day };
         let wasted = |amounts: &[Option<f64>]| {
-            let finding = |usd: &Option<f64>| Wasted { day, agent: "codex".to_owned(), project: None, usd: *usd };
+            let finding = |usd: &Option<f64>| Wasted {
+                day,
+                agent: "codex".to_owned(),
+                project: None,
+                usd: *usd,
+                is_unpriced: usd.is_none(),
+            };
             let figures = Figures { used: Vec::new(), wasted: amounts.iter().map(finding).collect() };
             let sums = figures.sums(&span, &Of::All);
-            (sums.findings, sums.wasted)
+            (sums.findings, sums.wasted, sums.is_waste_at_least)
         };
-        assert_eq!(wasted(&[None]), (1, None));
-        assert_eq!(wasted(&[None, Some(1.5)]), (2, Some(1.5)));
-        assert_eq!(wasted(&[]), (0, Some(0.0)));
+        assert_eq!(wasted(&[None]), (1, None, true));
+        assert_eq!(wasted(&[None, Some(1.5)]), (2, Some(1.5), true));
+        assert_eq!(wasted(&[Some(1.5)]), (1, Some(1.5), false));
+        assert_eq!(wasted(&[]), (0, Some(0.0), false));
     }
 }

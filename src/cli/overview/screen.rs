@@ -8,7 +8,7 @@ use super::figures::{Of, Sums};
 use super::periods::Span;
 use crate::Result;
 use crate::lake::AnyLake;
-use crate::shown::value::{self, plural, share, share_of, usd_in_words};
+use crate::shown::value::{self, at_least, plural, share, share_of, usd_in_words};
 use crate::shown::width::width;
 use crate::shown::{in_home, one_line};
 
@@ -16,6 +16,9 @@ use crate::shown::{in_home, one_line};
 const MOST: usize = 5;
 /// Share of the cost from which waste is marked.
 const MUCH: f64 = 0.1;
+
+/// Note below a table that counts sessions which the tables of cost leave out.
+const WITHOUT_USAGE: &str = "sessions: also those without usage, as in llrem\u{a0}query\u{a0}totals";
 
 /// Questions that the figures raise.
 const NEXT: [(&str, &str); 2] = [("llrem detect --since 30d", "what was wasted"), ("llrem query", "more questions")];
@@ -34,6 +37,9 @@ impl Overview<'_> {
         parts.push(table.draw(look).text);
         if !self.fed.is_fresh {
             parts.push(self.marks(look));
+        }
+        if self.spans.iter().map(|span| self.figures.sums(span, &Of::All)).any(|it| it.sessions > it.billed_sessions) {
+            parts.push(look.paint.dim_lines(&look.prose(WITHOUT_USAGE)));
         }
         let asking: String = [self.wasted(look), self.deleted_soon(look)?].into_iter().flatten().collect();
         parts.push(asking);
@@ -70,7 +76,7 @@ impl Overview<'_> {
         let mut grid = Grid::new([Column::new("", Role::Text)].into_iter().chain(columns).collect());
         let all = self.spans.iter().map(|span| self.figures.sums(span, &Of::All)).collect::<Vec<_>>();
         grid.push(self.row("cost", &all, cost));
-        grid.push(self.row("  wasted", &all, |sums| sums.wasted.map_or_else(Cell::unknown, money)));
+        grid.push(self.row("  wasted", &all, wasted));
         grid.push(self.row("sessions", &all, |sums| Cell::count(sums.sessions)));
         grid.push(self.row("prompts", &all, |sums| Cell::count(sums.prompts)));
         let agents = self.figures.names(|agent, _| Of::Agent(agent.to_owned()));
@@ -161,15 +167,17 @@ impl Overview<'_> {
         if sums.findings == 0 {
             return Some(look.prose(&format!("Wasted, {when}: nothing found")));
         }
-        let at_least = if sums.unpriced > 0 { "+" } else { "" };
         let findings = plural(sums.findings.unsigned_abs(), "finding");
         let Some(wasted) = sums.wasted else {
             return Some(look.prose(&format!("Wasted, {when}: {findings}, none with a price")));
         };
         let part = sums.usd.and_then(|usd| Some((usd, share_of(wasted, usd)?)));
-        let of = part
-            .map_or_else(String::new, |(usd, part)| format!(" of {}{at_least} ({})", usd_in_words(usd), share(part)));
-        let line = look.prose(&format!("Wasted, {when}: {}{of}, {findings}", usd_in_words(wasted)));
+        let amount = |usd, is_at_least| usd_in_words(usd) + at_least(is_at_least);
+        let of = part.map_or_else(String::new, |(usd, part)| {
+            format!(" of {} ({})", amount(usd, sums.unpriced > 0), share(part))
+        });
+        let wasted = amount(wasted, sums.is_waste_at_least);
+        let line = look.prose(&format!("Wasted, {when}: {wasted}{of}, {findings}"));
         let is_much = part.is_some_and(|(_, part)| part >= MUCH);
         Some(if is_much { look.paint.yellow(line.trim_end()) + "\n" } else { line })
     }
@@ -207,6 +215,15 @@ fn cost(sums: &Sums) -> Cell {
         Some(usd) => money(usd),
         None if sums.sessions > 0 => Cell::unknown(),
         None => money(0.0),
+    }
+}
+
+/// Returns the waste, marked if something without a price adds to it.
+fn wasted(sums: &Sums) -> Cell {
+    match sums.wasted {
+        Some(usd) if sums.is_waste_at_least => money(usd).at_least(),
+        Some(usd) => money(usd),
+        None => Cell::unknown(),
     }
 }
 

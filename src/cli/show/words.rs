@@ -4,6 +4,7 @@ use chrono_tz::Tz;
 use serde_json::Value;
 
 use super::read::{Facts, Spent, Subagent};
+use crate::cli::detect;
 use crate::shown::value;
 use crate::tables::{Basis, Category, FindingRow, MessageKind, MessageRow, Status, ToolCallRow, Vocabulary};
 
@@ -20,8 +21,7 @@ pub(super) fn usd(amount: Option<f64>) -> String {
 
 /// Returns the cost of several responses.
 pub(super) fn cost(spent: &Spent) -> String {
-    let at_least = if spent.is_partial && spent.usd.is_some() { "+" } else { "" };
-    format!("{}{at_least}", usd(spent.usd))
+    usd(spent.usd) + value::at_least(spent.is_partial && spent.usd.is_some())
 }
 
 fn counted(number: i64, noun: &str) -> String {
@@ -98,7 +98,8 @@ pub(super) fn total(facts: &Facts) -> Vec<String> {
         let wasted: f64 = findings.iter().filter_map(|finding| finding.wasted_cost_usd).sum();
         let is_known = findings.iter().any(|finding| finding.wasted_cost_usd.is_some());
         let basis = if findings.iter().any(is_estimated) { " (est.)" } else { "" };
-        parts.push(if is_known { format!("{count}: {} wasted{basis}", value::usd(wasted)) } else { count });
+        let at_least = value::at_least(findings.iter().any(detect::is_unpriced));
+        parts.push(if is_known { format!("{count}: {}{at_least} wasted{basis}", value::usd(wasted)) } else { count });
     }
     parts
 }
