@@ -6,7 +6,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use serde::{Deserialize, Serialize, Serializer};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use zstd::bulk::Compressor;
@@ -82,25 +81,47 @@ enum Content {
     Whole(Box<Replica>),
 }
 
-/// The columns of [`Stored`].
+/// The columns of [`Stored`], one after another. A run holds those of all replicas of the lake.
 #[derive(Clone)]
 struct Packed {
-    records: Bytes,
-    facts: Bytes,
-    yields: Bytes,
-    details: Bytes,
+    /// The columns of all replicas of a file.
+    columns: Arc<[u8]>,
+    /// Where the first column starts, and where each ends.
+    bounds: [u32; 5],
 }
 
 impl Packed {
     fn of(replica: &Replica, compressor: &mut Compressor<'_>) -> Result<Self> {
         let details = postcard::to_stdvec(&Details::of(replica)).map_err(|error| unwritten(&error))?;
-        Ok(Self {
-            records: bytes_of(replica.records.iter().map(|record| record.key)),
-            facts: bytes_of(replica.facts.iter().map(|fact| fact.key)),
-            yields: bytes_of(replica.yields.iter().map(|it| it.fact)),
-            details: compressor.compress(&details).map_err(|error| unwritten(&error))?.into(),
-        })
+        let details = compressor.compress(&details).map_err(|error| unwritten(&error))?;
+        let mut columns = Vec::new();
+        let bounds = add_columns(
+            &mut columns,
+            [
+                &bytes_of(replica.records.iter().map(|record| record.key)),
+                &bytes_of(replica.facts.iter().map(|fact| fact.key)),
+                &bytes_of(replica.yields.iter().map(|it| it.fact)),
+                &details,
+            ],
+        );
+        Ok(Self { columns: columns.into(), bounds })
     }
+
+    /// Returns keys of records, facts and yields, and the details.
+    fn columns(&self) -> [&[u8]; 4] {
+        let [a, b, c, d, e] = self.bounds.map(|bound| bound as usize);
+        [(a, b), (b, c), (c, d), (d, e)].map(|(start, end)| self.columns.get(start..end).unwrap_or_default())
+    }
+}
+
+/// Appends the columns of a replica. Returns their bounds.
+fn add_columns(all: &mut Vec<u8>, columns: [&[u8]; 4]) -> [u32; 5] {
+    let mut bounds = [u32::try_from(all.len()).unwrap_or(u32::MAX); 5];
+    for (column, end) in columns.into_iter().zip(bounds.iter_mut().skip(1)) {
+        all.extend_from_slice(column);
+        *end = u32::try_from(all.len()).unwrap_or(u32::MAX);
+    }
+    bounds
 }
 
 /// Keys of replicas, for finding others that share or supersede their records.
@@ -146,7 +167,8 @@ impl StoredReplica {
     /// True if it shares a record, or if records and facts of one may supersede those of the other.
     pub(crate) fn shares(&self, keys: &Keys) -> bool {
         match &self.content {
-            Content::Packed(Packed { records, facts, yields, .. }) => {
+            Content::Packed(packed) => {
+                let [records, facts, yields, _] = packed.columns();
                 any_of(records, |key| keys.records.contains(&key) || keys.facts.contains(&key))
                     || any_of(facts, |key| keys.yields.contains(&key) || keys.records.contains(&key))
                     || any_of(yields, |key| keys.facts.contains(&key))
@@ -174,7 +196,8 @@ impl StoredReplica {
         let Self { session, source, is_side, first_moment, content } = self;
         match content {
             Content::Whole(replica) => Replica::clone(replica),
-            Content::Packed(Packed { records, facts, yields, details }) => {
+            Content::Packed(packed) => {
+                let [records, facts, yields, details] = packed.columns();
                 // The file's hash was right, so the content is as written.
                 let details = unpack_details(details).unwrap_or_default();
                 let replica = Replica {
@@ -190,10 +213,8 @@ impl StoredReplica {
     }
 }
 
-fn bytes_of(keys: impl ExactSizeIterator<Item = u64>) -> Bytes {
-    let mut bytes = Vec::with_capacity(8 * keys.len());
-    keys.for_each(|key| bytes.extend_from_slice(&key.to_le_bytes()));
-    bytes.into()
+fn bytes_of(keys: impl Iterator<Item = u64>) -> Vec<u8> {
+    keys.flat_map(u64::to_le_bytes).collect()
 }
 
 fn keys_in(bytes: &[u8]) -> impl Iterator<Item = u64> {
@@ -287,15 +308,10 @@ fn unpack_details(packed: &[u8]) -> Option<Details> {
 pub(crate) fn encode(replicas: &[StoredReplica]) -> Result<Vec<u8>> {
     let mut compressor = Compressor::new(ZSTD_LEVEL).map_err(|error| unwritten(&error))?;
     let contents: Vec<Packed> = replicas.iter().map(|it| it.packed(&mut compressor)).collect::<Result<_>>()?;
-    let stored = replicas.iter().zip(&contents).map(|(replica, packed)| Stored {
-        session: &replica.session,
-        source: &replica.source,
-        is_side: replica.is_side,
-        first_moment: replica.first_moment,
-        records: &packed.records,
-        facts: &packed.facts,
-        yields: &packed.yields,
-        details: &packed.details,
+    let stored = replicas.iter().zip(&contents).map(|(replica, packed)| {
+        let [records, facts, yields, details] = packed.columns();
+        let StoredReplica { session, source, is_side, first_moment, .. } = replica;
+        Stored { session, source, is_side: *is_side, first_moment: *first_moment, records, facts, yields, details }
     });
     let mut file =
         postcard::to_extend(&stored.collect::<Vec<_>>(), vec![0; HASH]).map_err(|error| unwritten(&error))?;
@@ -312,11 +328,11 @@ fn unwritten(error: &dyn std::fmt::Display) -> Error {
 /// Reads a claims file.
 pub(crate) fn open(path: &Path) -> Result<Vec<StoredReplica>> {
     let file = fs::read(path)?.ok_or_else(|| Error::damaged(path)("it is not there"))?;
-    parse(&Bytes::from(file)).map_err(Error::damaged(path))
+    parse(&file).map_err(Error::damaged(path))
 }
 
 /// Decodes the replicas of a claims file.
-fn parse(file: &Bytes) -> Result<Vec<StoredReplica>, String> {
+fn parse(file: &[u8]) -> Result<Vec<StoredReplica>, String> {
     let (hash, content) = file.split_first_chunk::<HASH>().ok_or("it is cut off")?;
     let hash = u64::from_le_bytes(*hash);
     if hash == xxh3_64(content) {
@@ -326,17 +342,16 @@ fn parse(file: &Bytes) -> Result<Vec<StoredReplica>, String> {
         return Err("its hash is wrong".to_owned());
     }
     let stored: Vec<Stored<'_>> = postcard::from_bytes(content).map_err(|error| error.to_string())?;
-    let replicas = stored.into_iter().map(|stored| StoredReplica {
+    let mut columns = Vec::with_capacity(content.len());
+    let add = |it: &Stored<'_>| add_columns(&mut columns, [it.records, it.facts, it.yields, it.details]);
+    let bounds: Vec<[u32; 5]> = stored.iter().map(add).collect();
+    let columns: Arc<[u8]> = columns.into();
+    let replicas = stored.into_iter().zip(bounds).map(|(stored, bounds)| StoredReplica {
         session: stored.session.into(),
         source: stored.source.into(),
         is_side: stored.is_side,
         first_moment: stored.first_moment,
-        content: Content::Packed(Packed {
-            records: file.slice_ref(stored.records),
-            facts: file.slice_ref(stored.facts),
-            yields: file.slice_ref(stored.yields),
-            details: file.slice_ref(stored.details),
-        }),
+        content: Content::Packed(Packed { columns: Arc::clone(&columns), bounds }),
     });
     Ok(replicas.collect())
 }
