@@ -23,7 +23,7 @@ pub(crate) enum Step {
     Remove { path: String },
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct Journal {
     steps: Vec<Step>,
     manifest: Vec<u8>,
@@ -39,12 +39,12 @@ pub(crate) fn commit(layout: &Layout, staged: Syncer, steps: Vec<Step>, manifest
         fs::make_folder(&layout.root().join(folder))?;
     }
     let journal = Journal { steps, manifest: manifest.encode()? };
-    let content =
-        postcard::to_stdvec(&journal).map_err(|error| Error::Query(format!("cannot write the journal: {error}")))?;
-    let mut bytes = blake3::hash(&content).as_bytes().to_vec();
-    bytes.extend_from_slice(&content);
+    // All of it except the bytes of the manifest, which may be large and is not copied.
+    let head = postcard::to_stdvec(&(&journal.steps, journal.manifest.len()))
+        .map_err(|error| Error::Query(format!("cannot write the journal: {error}")))?;
+    let hash = blake3::Hasher::new().update(&head).update(&journal.manifest).finalize();
     let staged = layout.staging().join("journal");
-    fs::write(&staged, &bytes)?;
+    fs::write_pieces(&staged, &[hash.as_bytes(), &head, &journal.manifest])?;
     fs::sync_folder(&layout.staging())?;
     fs::rename(&staged, &layout.journal())?;
     let unfinished = |error| Error::Unfinished { path: layout.root().to_owned(), source: Box::new(error) };

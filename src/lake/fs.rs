@@ -98,7 +98,14 @@ pub(crate) fn sync_folder(path: &Path) -> Result<()> {
 
 /// Writes a whole file and syncs it to disk.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    sync(&write_unsynced(path, bytes)?, path)
+    write_pieces(path, &[bytes])
+}
+
+/// Writes a whole file, piece by piece, and syncs it to disk.
+pub(crate) fn write_pieces(path: &Path, pieces: &[&[u8]]) -> Result<()> {
+    let mut file = create(path)?;
+    probe::around(|| pieces.iter().try_for_each(|piece| file.write_all(piece))).map_err(Error::io("write", path))?;
+    sync(&file, path)
 }
 
 /// Writes a whole file without syncing it.
