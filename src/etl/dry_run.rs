@@ -26,7 +26,8 @@ pub(super) fn dry_run(options: &Options, layout: &Layout) -> Result<Summary> {
         breadcrumbs: &breadcrumbs,
     };
     let plan = plan::plan(run, &manifest)?;
-    let mut summary = report::summary(run, &plan, &[], &manifest, &report::known_bad(run, &manifest));
+    let mut summary =
+        report::summary(run, &plan, report::ReadTotals::default(), &manifest, &report::known_bad(run, &manifest));
     let due = plan.found.iter().filter(|planned| plan.changed.contains(&planned.name));
     let due = due.filter(|planned| planned.section.is_none());
     summary.would_read =

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
@@ -25,7 +26,7 @@ pub(super) struct Staged {
     parts: Vec<(NewPart, Vec<SessionEntry>)>,
     ledger: Ledger,
     project_paths: BTreeSet<String>,
-    reads: Vec<Read>,
+    reads: Vec<Vec<Read>>,
     written: report::Written,
 }
 
@@ -33,7 +34,7 @@ pub(super) struct Staged {
 pub(super) struct Finished {
     pub(super) steps: Vec<Step>,
     pub(super) manifest: Manifest,
-    pub(super) reads: Vec<Read>,
+    pub(super) reads: report::ReadTotals,
     pub(super) written: report::Written,
 }
 
@@ -41,19 +42,17 @@ pub(super) struct Finished {
 pub(super) fn write_sessions(shared: &mut Shared<'_>, outcomes: Vec<Outcome>) -> Result<Staged> {
     let mut notes = resolve::session_notes(shared);
     let mut parts: Vec<NewPart> = Vec::new();
-    let mut reads: Vec<Read> = Vec::new();
+    let mut reads: Vec<Vec<Read>> = Vec::new();
     for outcome in outcomes {
         parts.extend(outcome.parts);
-        reads.extend(outcome.reads);
+        reads.push(outcome.reads);
     }
     let streamed = std::mem::take(&mut *shared.redactions());
-    for read in &mut reads {
+    for read in reads.iter_mut().flatten() {
         if let Some(counts) = streamed.get(&*read.planned.name) {
             read.report.redactions.merge(counts);
         }
     }
-    reads.sort_by(|a, b| a.planned.name.cmp(&b.planned.name));
-    reads.dedup_by(|a, b| a.planned.name == b.planned.name);
     let ledger = ledger::settled(shared, &parts)?;
     let project_paths = projects::tell(shared.manifest, &parts, &mut notes);
     let touched: HashSet<PartName> = parts.iter().map(|part| part.name.clone()).collect();
@@ -93,20 +92,27 @@ pub(super) fn finish(
     }
     place_empty_files(run.layout, &mut manifest, &mut steps, syncer)?;
     let unsound: HashSet<&str> =
-        reads.iter().filter(|read| read.state.is_bad()).map(|read| &*read.planned.name).collect();
+        reads.iter().flatten().filter(|read| read.state.is_bad()).map(|read| &*read.planned.name).collect();
     for name in &plan.vanished {
         // A damaged database may still have a section that it did not list.
-        if let Some(entry) = manifest.sources.get_mut(name)
+        if let Some(entry) = manifest.sources.get_mut(name.as_str())
             && !plan.dropped.get(&**name).is_some_and(|file| unsound.contains(&**file))
         {
             entry.state = SourceState::Gone;
         }
     }
+    let mut totals = report::ReadTotals::default();
+    let mut entries = Vec::with_capacity(reads.iter().map(Vec::len).sum());
+    let mut seen = HashSet::new();
+    // Two groups may have read a source.
+    for read in reads.into_iter().flatten().filter(|read| seen.insert(Arc::clone(&read.planned.name))) {
+        entries.push((Arc::clone(&read.planned.name), source_entry(run.now, &read)));
+        totals.add(run, &read);
+    }
     // Not one by one: the map's nodes would stay half empty.
-    let read = reads.iter().map(|read| (read.planned.name.to_string(), source_entry(run.now, read)));
-    manifest.sources.append(&mut read.collect());
+    manifest.sources.append(&mut entries.into_iter().collect());
     count_rows(&mut manifest);
-    Ok(Finished { steps, manifest, reads, written })
+    Ok(Finished { steps, manifest, reads: totals, written })
 }
 
 /// Returns parts whose sessions have new notes but unchanged rows.
@@ -256,6 +262,6 @@ fn count_rows(manifest: &mut Manifest) {
         }
     }
     for (name, entry) in &mut manifest.sources {
-        entry.rows = counts.get(name.as_str()).copied().unwrap_or_default();
+        entry.rows = counts.get(&**name).copied().unwrap_or_default();
     }
 }

@@ -33,7 +33,8 @@ fn has_data(table: &Path) -> bool {
 /// its key.
 pub(super) fn open_manifest(options: &Options, layout: &Layout) -> Result<Manifest> {
     commit::recover(layout)?;
-    if let Some(manifest) = Manifest::load(layout)? {
+    if let Some(mut manifest) = Manifest::load(layout)? {
+        manifest.share_names();
         return Ok(manifest);
     }
     let machine = options.machine.clone().unwrap_or_else(|| gethostname::gethostname().to_string_lossy().into_owned());

@@ -62,7 +62,7 @@ impl Pass {
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
-    use std::sync::Mutex;
+    use std::sync::{Arc, Mutex};
 
     use super::super::{Options, Progress, Summary, run};
     use crate::lake::layout::Layout;
@@ -131,7 +131,7 @@ mod tests {
 
         fn sources(&self) -> Vec<(String, SourceState)> {
             let sources = Manifest::load(&self.layout()).unwrap().unwrap_or_default().sources;
-            let name = |path: String| path.rsplit('/').next().unwrap().trim_end_matches(".jsonl").to_owned();
+            let name = |path: Arc<str>| path.rsplit('/').next().unwrap().trim_end_matches(".jsonl").to_owned();
             sources.into_iter().map(|(path, entry)| (name(path), entry.state)).collect()
         }
 

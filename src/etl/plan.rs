@@ -101,9 +101,11 @@ fn compare(run: Run<'_>, manifest: &Manifest, located: Vec<Located>) -> (Vec<Arc
         .map(|(agent, path, kind)| {
             let print = Fingerprint::of(&path, &agent.companions(&path));
             let print = print.ok().filter(|_| !interrupted()).unwrap_or_default();
-            let name: Arc<str> = name_of(&path).into();
+            let name = name_of(&path);
+            let known = manifest.sources.get_key_value(&*name).map(|(known, _)| Arc::clone(known));
+            let is_new = known.is_none();
+            let name = known.unwrap_or_else(|| name.into());
             let other_path = path.to_str().is_none().then(|| Arc::from(&*path));
-            let is_new = !manifest.sources.contains_key(&*name);
             let is_foreign = leads_to_others(&path, home.as_deref());
             Planned { agent, name, other_path, section: None, kind, print, is_new, is_foreign, hint: None }
         })
@@ -136,7 +138,10 @@ fn compare(run: Run<'_>, manifest: &Manifest, located: Vec<Located>) -> (Vec<Arc
         run.breadcrumbs.note(&planned.name);
         planned.hint = started_hint(planned);
     });
-    (found.into_iter().map(Arc::new).collect(), changed)
+    let mut found: Vec<Arc<Planned>> = found.into_iter().map(Arc::new).collect();
+    // `collect` keeps the allocation of the larger elements.
+    found.shrink_to_fit();
+    (found, changed)
 }
 
 /// Returns the given home, with links resolved.
@@ -257,7 +262,7 @@ fn has_changed(planned: &Planned, manifest: &Manifest, is_other_policy: bool) ->
 fn vanished(options: &Options, manifest: &Manifest, here: &HashSet<&str>) -> Vec<String> {
     let candidates = manifest.sources.iter().filter(|(name, entry)| {
         entry.state != SourceState::Gone
-            && !here.contains(name.as_str())
+            && !here.contains(&***name)
             && (options.agents.is_empty() || options.agents.contains(&entry.agent))
     });
     let is_gone = |name: &str, entry: &SourceEntry| {
@@ -267,7 +272,7 @@ fn vanished(options: &Options, manifest: &Manifest, here: &HashSet<&str>) -> Vec
         let is_there = path.try_exists().unwrap_or(true) && !(entry.state == SourceState::Unreadable && path.is_dir());
         !is_there || (entry.section.is_some() && here.contains(file))
     };
-    candidates.filter(|(name, entry)| is_gone(name, entry)).map(|(name, _)| name.clone()).collect()
+    candidates.filter(|(name, entry)| is_gone(name, entry)).map(|(name, _)| name.to_string()).collect()
 }
 
 type Located = (&'static dyn Agent, PathBuf, &'static str);

@@ -70,7 +70,7 @@ pub(super) fn prepare<'a>(
 /// Returns the notes of the sources that the pass does not read.
 fn known_notes(manifest: &Manifest, read_again: &HashSet<Arc<str>>) -> Notes {
     let mut notes = Notes::default();
-    for (_, entry) in manifest.sources.iter().filter(|(name, _)| !read_again.contains(name.as_str())) {
+    for (_, entry) in manifest.sources.iter().filter(|(name, _)| !read_again.contains(*name)) {
         notes.add(&entry.notes, entry.print.modified_ns);
     }
     notes

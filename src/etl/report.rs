@@ -1,6 +1,8 @@
 //! The summary of a run and its entries in the record of runs.
 
 use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::group::NewPart;
 use super::plan::Plan;
@@ -10,6 +12,7 @@ use crate::agents::AGENTS;
 use crate::lake::layout::is_name_of;
 use crate::lake::manifest::{Manifest, SourceEntry};
 use crate::lake::{RunRecord, last_run};
+use crate::redact::Counts;
 use crate::source::TORN_END;
 use crate::tables::SourceState;
 
@@ -65,7 +68,7 @@ impl Written {
 }
 
 /// The sources that were bad before a pass.
-pub(super) type KnownBad = HashSet<String>;
+pub(super) type KnownBad = HashSet<Arc<str>>;
 
 /// Returns the sources that the run before has reported as bad.
 pub(super) fn known_bad(run: Run<'_>, manifest: &Manifest) -> KnownBad {
@@ -74,14 +77,28 @@ pub(super) fn known_bad(run: Run<'_>, manifest: &Manifest) -> KnownBad {
     manifest.sources.iter().filter(|(_, entry)| reported(entry)).map(|(name, _)| name.clone()).collect()
 }
 
+/// Sums over the sources that were read.
+#[derive(Default)]
+pub(super) struct ReadTotals {
+    skipped: Vec<PathBuf>,
+    redactions: Counts,
+    problems: u64,
+}
+
+impl ReadTotals {
+    pub(super) fn add(&mut self, run: Run<'_>, read: &Read) {
+        if run.pass.refuses(&read.planned.name) {
+            self.skipped.push(read.planned.path().to_owned());
+        }
+        self.redactions.merge(&read.report.redactions);
+        self.problems += read.report.bad_lines + u64::from(read.state == SourceState::Unreadable);
+    }
+}
+
 /// Counts the sources. Rows are added after they are written.
-pub(super) fn summary(run: Run<'_>, plan: &Plan, reads: &[Read], manifest: &Manifest, known: &KnownBad) -> Summary {
-    let refused = reads.iter().filter(|read| run.pass.refuses(&read.planned.name));
-    let mut summary = Summary {
-        kept_machine: kept_machine(run.options, manifest),
-        skipped: refused.map(|read| read.planned.path().to_owned()).collect(),
-        ..Summary::default()
-    };
+pub(super) fn summary(run: Run<'_>, plan: &Plan, reads: ReadTotals, manifest: &Manifest, known: &KnownBad) -> Summary {
+    let mut summary =
+        Summary { kept_machine: kept_machine(run.options, manifest), skipped: reads.skipped, ..Summary::default() };
     let now = crate::time::now();
     for agent in AGENTS.iter().map(|agent| agent.about().id) {
         let found = || plan.found.iter().filter(|planned| planned.agent_id() == agent && planned.section.is_none());
@@ -96,7 +113,7 @@ pub(super) fn summary(run: Run<'_>, plan: &Plan, reads: &[Read], manifest: &Mani
         let gone = plan
             .vanished
             .iter()
-            .filter(|name| manifest.sources.get(*name).is_some_and(|entry| entry.agent == agent))
+            .filter(|name| manifest.sources.get(name.as_str()).is_some_and(|entry| entry.agent == agent))
             .count() as u64;
         let all = found().count() as u64;
         if all + gone > 0 {
@@ -117,11 +134,7 @@ pub(super) fn summary(run: Run<'_>, plan: &Plan, reads: &[Read], manifest: &Mani
             });
         }
     }
-    let mut redactions: BTreeMap<String, u64> = BTreeMap::new();
-    for (kind, count) in reads.iter().flat_map(|read| read.report.redactions.iter()) {
-        *redactions.entry(kind.to_owned()).or_default() += count;
-    }
-    summary.redactions = most_first(redactions);
+    summary.redactions = most_first(reads.redactions.iter().map(|(kind, count)| (kind.to_owned(), count)).collect());
     summary
 }
 
@@ -166,7 +179,6 @@ pub(super) fn fill_record(record: &mut RunRecord, summary: &Summary) {
 }
 
 /// Adds the problems of sources to the record of runs.
-pub(super) fn count_problems(record: &mut RunRecord, reads: &[Read]) {
-    let problems = reads.iter().map(|read| read.report.bad_lines + u64::from(read.state == SourceState::Unreadable));
-    record.problems += i64::try_from(problems.sum::<u64>()).unwrap_or(i64::MAX);
+pub(super) fn count_problems(record: &mut RunRecord, reads: &ReadTotals) {
+    record.problems += i64::try_from(reads.problems).unwrap_or(i64::MAX);
 }

@@ -135,7 +135,7 @@ fn run_pass(run: Run<'_>, mut manifest: Manifest, record: &mut RunRecord) -> Res
     } else {
         fold(run.layout, &mut manifest, run.now, &FoldLimits::LATER)?;
         record.lake_bytes = Some(size(&manifest));
-        report::summary(run, &plan, &[], &manifest, &report::known_bad(run, &manifest))
+        report::summary(run, &plan, report::ReadTotals::default(), &manifest, &report::known_bad(run, &manifest))
     };
     let damaged_files = damaged.paths.len() as u64;
     Ok((Summary { missing, damaged_files, seconds: clock.elapsed().as_secs_f64(), ..summary }, plan.apart))
@@ -167,7 +167,7 @@ fn read_and_commit(
     report::count_problems(record, &finished.reads);
     tidy(run.layout, &mut finished.manifest, run.now, limits).map_err(Error::after_commit(run.layout.root()))?;
     record.lake_bytes = Some(size(&finished.manifest));
-    let mut summary = report::summary(run, plan, &finished.reads, &finished.manifest, &known_bad);
+    let mut summary = report::summary(run, plan, finished.reads, &finished.manifest, &known_bad);
     finished.written.add_to(&mut summary);
     summary.bytes_read = bytes_read;
     Ok(summary)

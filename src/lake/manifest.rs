@@ -1,9 +1,11 @@
 //! The manifest: the sources that were read, and the files with their rows. It is written last, in one step.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 
+use postcard::ser_flavors::Size;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::fs;
@@ -35,7 +37,7 @@ pub(crate) struct Manifest {
     pub(crate) policy: String,
     /// Every source that was ever read, by path; sections by path, `#` and id.
     #[serde(deserialize_with = "in_full_nodes")]
-    pub(crate) sources: BTreeMap<String, SourceEntry>,
+    pub(crate) sources: BTreeMap<Arc<str>, SourceEntry>,
     /// Every part.
     pub(crate) parts: BTreeMap<PartName, PartEntry>,
     /// Every project path that a session ever named, for sessions that have only its hash.
@@ -219,8 +221,22 @@ impl Manifest {
     /// Returns the known sections of a source, with their names.
     pub(crate) fn sections_of<'m>(&'m self, name: &str) -> impl Iterator<Item = (&'m str, &'m SourceEntry)> + use<'m> {
         let from = format!("{name}#");
-        let those = self.sources.range(from.clone()..).take_while(move |(name, _)| name.starts_with(&from));
-        those.map(|(name, entry)| (name.as_str(), entry)).filter(|(_, entry)| entry.section.is_some())
+        let those = self
+            .sources
+            .range::<str, _>((Bound::Included(&*from), Bound::Unbounded))
+            .take_while(move |(name, _)| name.starts_with(&from));
+        those.map(|(name, entry)| (&**name, entry)).filter(|(_, entry)| entry.section.is_some())
+    }
+
+    /// Uses one copy of each source's name for the source and its sessions.
+    pub(crate) fn share_names(&mut self) {
+        for session in self.parts.values_mut().flat_map(|part| &mut part.sessions) {
+            for source in &mut session.sources {
+                if let Some((name, _)) = self.sources.get_key_value(&**source) {
+                    *source = Arc::clone(name);
+                }
+            }
+        }
     }
 
     /// Returns the data files.
@@ -273,13 +289,15 @@ impl Manifest {
 
     pub(crate) fn encode(&self) -> Result<Vec<u8>> {
         let unwritten = |error| Error::Query(format!("cannot write the manifest: {error}"));
-        let mut head = [MAGIC.as_slice(), &VERSION.to_le_bytes()].concat();
-        head.resize(head.len() + 32, 0);
+        let head = [MAGIC.as_slice(), &VERSION.to_le_bytes(), &[0; 32]].concat();
         let content = head.len();
-        let bytes = postcard::to_extend(self, head).map_err(unwritten)?;
-        let bytes = postcard::to_extend(&self.ledger, bytes).map_err(unwritten)?;
         let extents: Vec<Option<&Extent>> = self.sources.values().map(|entry| entry.extent.as_ref()).collect();
-        let mut bytes = postcard::to_extend(&extents, bytes).map_err(unwritten)?;
+        let stored = (self, &self.ledger, &extents);
+        // A buffer that grows would need up to three times the memory meanwhile.
+        let size = postcard::serialize_with_flavor(&stored, Size::default()).map_err(unwritten)?;
+        let mut bytes = Vec::with_capacity(content + size);
+        bytes.extend(head);
+        let mut bytes = postcard::to_extend(&stored, bytes).map_err(unwritten)?;
         if let Some((head, content)) = bytes.split_at_mut_checked(content)
             && let Some(hash) = head.last_chunk_mut()
         {

@@ -49,7 +49,7 @@ fn files(manifest: &Manifest) -> BTreeMap<&str, Cow<'_, SourceEntry>> {
     let is_section = |entry: &SourceEntry| entry.section.is_some();
     let whole = manifest.sources.iter().filter(|(_, entry)| !is_section(entry));
     let mut files: BTreeMap<&str, Cow<'_, SourceEntry>> =
-        whole.map(|(name, entry)| (name.as_str(), Cow::Borrowed(entry))).collect();
+        whole.map(|(name, entry)| (&**name, Cow::Borrowed(entry))).collect();
     for (name, section) in manifest.sources.iter().filter(|(_, entry)| is_section(entry)) {
         if let Some(file) = files.get_mut(section.file(name)) {
             add_section(file.to_mut(), section);

@@ -33,7 +33,7 @@ impl Suspects {
         // The records are only hints; a damaged file counts as none.
         let deaths = known.and_then(|bytes| postcard::from_bytes(&bytes).ok()).unwrap_or_default();
         let skipped = manifest.sources.iter().filter(|(_, entry)| entry.is_fatal());
-        let mut suspects = Self { deaths, skipped: skipped.map(|(name, _)| name.clone()).collect() };
+        let mut suspects = Self { deaths, skipped: skipped.map(|(name, _)| name.to_string()).collect() };
         let notes = notes_in(layout)?;
         for note in &notes {
             *suspects.deaths.entry(note.source.clone()).or_default() += u32::from(note.is_alone);

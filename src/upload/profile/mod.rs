@@ -63,8 +63,8 @@ impl Rewriter {
             Choice { profile: Profile::Metrics, keep_projects: false } => format!("metrics {VERSION}"),
             Choice { profile: Profile::Metrics, keep_projects: true } => format!("metrics {VERSION} projects"),
         };
-        let paths = lake.sources.keys().chain(&lake.project_paths);
-        let users = paths.filter_map(|path| redact::user_of(path)).map(str::to_owned).collect();
+        let paths = lake.sources.keys().map(|path| &**path).chain(lake.project_paths.iter().map(String::as_str));
+        let users = paths.filter_map(redact::user_of).map(str::to_owned).collect();
         Self { choice, id, key, redactor: Redactor::new(redact::Mode::Strict, key), users }
     }
 
