@@ -1,6 +1,6 @@
 //! The end of a run: writes the sessions' files and the new manifest, and lists the steps of the commit.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -103,10 +103,12 @@ pub(super) fn finish(
     }
     let mut totals = report::ReadTotals::default();
     let mut entries = Vec::with_capacity(reads.iter().map(Vec::len).sum());
+    let mut texts: HashMap<&'static str, Arc<str>> = HashMap::new();
+    let mut text = |text: &'static str| Arc::clone(texts.entry(text).or_insert_with(|| text.into()));
     let mut seen = HashSet::new();
     // Two groups may have read a source.
     for read in reads.into_iter().flatten().filter(|read| seen.insert(Arc::clone(&read.planned.name))) {
-        entries.push((Arc::clone(&read.planned.name), source_entry(run.now, &read)));
+        entries.push((Arc::clone(&read.planned.name), source_entry(run.now, &read, &mut text)));
         totals.add(run, &read);
     }
     // Not one by one: the map's nodes would stay half empty.
@@ -223,16 +225,17 @@ fn relative_to(layout: &Layout, path: &Path) -> Result<String> {
         .map_err(|_| Error::Query("a staged file lies outside the lake".to_owned()))
 }
 
-fn source_entry(now: i64, read: &Read) -> SourceEntry {
+/// Returns the entry of a source that was read. `text` returns a shared copy of a text.
+fn source_entry(now: i64, read: &Read, mut text: impl FnMut(&'static str) -> Arc<str>) -> SourceEntry {
     let report = &read.report;
     let list = |pairs: Vec<(String, u64)>| {
         let texts: Vec<String> = pairs.into_iter().map(|(name, count)| format!("{name}: {count}")).collect();
         (!texts.is_empty()).then(|| texts.join(", "))
     };
     SourceEntry {
-        agent: read.planned.agent_id().to_owned(),
-        kind: read.planned.kind.to_owned(),
-        section: read.planned.section.as_deref().map(str::to_owned),
+        agent: text(read.planned.agent_id()),
+        kind: text(read.planned.kind),
+        section: read.planned.section.as_deref().map(Into::into),
         print: read.planned.print,
         parser_version: read.planned.agent.about().parser_version,
         state: read.state,
@@ -244,7 +247,7 @@ fn source_entry(now: i64, read: &Read) -> SourceEntry {
         redactions: list(report.redactions.iter().map(|(kind, count)| (kind.to_owned(), count)).collect()),
         rows: [0; 4],
         extracted_at: now,
-        llrem_version: env!("CARGO_PKG_VERSION").to_owned(),
+        llrem_version: text(env!("CARGO_PKG_VERSION")),
         notes: read.notes.clone(),
         extent: read.extent.clone(),
     }

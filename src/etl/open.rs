@@ -34,7 +34,7 @@ fn has_data(table: &Path) -> bool {
 pub(super) fn open_manifest(options: &Options, layout: &Layout) -> Result<Manifest> {
     commit::recover(layout)?;
     if let Some(mut manifest) = Manifest::load(layout)? {
-        manifest.share_names();
+        manifest.share_texts();
         return Ok(manifest);
     }
     let machine = options.machine.clone().unwrap_or_else(|| gethostname::gethostname().to_string_lossy().into_owned());

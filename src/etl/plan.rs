@@ -263,7 +263,7 @@ fn vanished(options: &Options, manifest: &Manifest, here: &HashSet<&str>) -> Vec
     let candidates = manifest.sources.iter().filter(|(name, entry)| {
         entry.state != SourceState::Gone
             && !here.contains(&***name)
-            && (options.agents.is_empty() || options.agents.contains(&entry.agent))
+            && (options.agents.is_empty() || options.agents.iter().any(|agent| **agent == *entry.agent))
     });
     let is_gone = |name: &str, entry: &SourceEntry| {
         let file = entry.file(name);

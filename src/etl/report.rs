@@ -113,7 +113,7 @@ pub(super) fn summary(run: Run<'_>, plan: &Plan, reads: ReadTotals, manifest: &M
         let gone = plan
             .vanished
             .iter()
-            .filter(|name| manifest.sources.get(name.as_str()).is_some_and(|entry| entry.agent == agent))
+            .filter(|name| manifest.sources.get(name.as_str()).is_some_and(|entry| &*entry.agent == agent))
             .count() as u64;
         let all = found().count() as u64;
         if all + gone > 0 {

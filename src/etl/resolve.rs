@@ -161,7 +161,7 @@ fn add_other_sources(
 fn planned_again(shared: &Shared<'_>, name: &str) -> Option<Arc<Planned>> {
     let entry = shared.manifest.sources.get(name).filter(|_| !shared.run.pass.leaves(name))?;
     let (agent, path) = (crate::agents::by_id(&entry.agent)?, path_of(entry.file(name)).into_owned());
-    let kind = agent.takes(Path::new(entry.file(name))).filter(|kind| *kind == entry.kind)?;
+    let kind = agent.takes(Path::new(entry.file(name))).filter(|kind| *kind == &*entry.kind)?;
     let of_file = Fingerprint::of(&path, &agent.companions(&path)).ok()?;
     let print = if entry.section.is_some() { entry.print } else { of_file };
     let section = entry.section.as_deref().map(Into::into);

@@ -102,28 +102,35 @@ impl ResponseCopy {
 /// Copies of responses, ordered by key. They are packed, because a run holds those of all its sources.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Vec<ResponseCopy>", into = "Vec<ResponseCopy>")]
-pub(crate) struct ResponseCopies {
+pub(crate) struct ResponseCopies(Option<Box<Packed>>);
+
+/// Some copies. They are boxed, because many replicas have no responses.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Packed {
     /// Key of each copy.
     keys: Vec<u64>,
-    /// Offset of each copy in `packed`. Bytes.
+    /// Offset of each copy in `bytes`. Bytes.
     starts: Vec<u32>,
-    packed: Vec<u8>,
+    bytes: Vec<u8>,
 }
 
 impl FromIterator<ResponseCopy> for ResponseCopies {
     fn from_iter<I: IntoIterator<Item = ResponseCopy>>(copies: I) -> Self {
         let mut copies: Vec<ResponseCopy> = copies.into_iter().collect();
+        if copies.is_empty() {
+            return Self(None);
+        }
         copies.sort_by_key(|copy| copy.key);
-        let mut packed = Vec::new();
+        let mut bytes = Vec::new();
         let (mut keys, mut starts) = (Vec::with_capacity(copies.len()), Vec::with_capacity(copies.len()));
         for copy in copies {
             keys.push(copy.key);
-            starts.push(u32::try_from(packed.len()).unwrap_or(u32::MAX));
+            starts.push(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
             // A write to memory does not fail.
-            let _ = postcard::to_io(&ResponseCopy { key: 0, ..copy }, &mut packed);
+            let _ = postcard::to_io(&ResponseCopy { key: 0, ..copy }, &mut bytes);
         }
-        packed.shrink_to_fit();
-        Self { keys, starts, packed }
+        bytes.shrink_to_fit();
+        Self(Some(Box::new(Packed { keys, starts, bytes })))
     }
 }
 
@@ -147,18 +154,18 @@ impl ResponseCopies {
 
     /// Returns the copies of a response.
     pub(crate) fn of(&self, key: u64) -> impl Iterator<Item = ResponseCopy> {
-        self.starting_at(self.keys.partition_point(|other| *other < key)).take_while(move |copy| copy.key == key)
+        self.starting_at(self.keys().partition_point(|other| *other < key)).take_while(move |copy| copy.key == key)
     }
 
     /// Returns the copies that repeat the one before them.
     pub(crate) fn repeats(&self) -> impl Iterator<Item = ResponseCopy> {
-        let pairs = self.keys.iter().zip(self.keys.iter().skip(1)).zip(1..);
+        let pairs = self.keys().iter().zip(self.keys().iter().skip(1)).zip(1..);
         pairs.filter(|((key, next), _)| key == next).filter_map(|(_, place)| self.get(place))
     }
 
     /// Removes the copies of other responses.
     pub(crate) fn retain(&mut self, is_kept: impl Fn(u64) -> bool) {
-        if !self.keys.iter().all(|key| is_kept(*key)) {
+        if !self.keys().iter().all(|key| is_kept(*key)) {
             *self = self.iter().filter(|copy| is_kept(copy.key)).collect();
         }
     }
@@ -172,13 +179,17 @@ impl ResponseCopies {
     }
 
     fn starting_at(&self, place: usize) -> impl Iterator<Item = ResponseCopy> {
-        (place..self.keys.len()).filter_map(|place| self.get(place))
+        (place..self.keys().len()).filter_map(|place| self.get(place))
+    }
+
+    fn keys(&self) -> &[u64] {
+        self.0.as_ref().map_or(&[], |packed| &packed.keys)
     }
 
     fn get(&self, place: usize) -> Option<ResponseCopy> {
-        let packed = self.packed.get(*self.starts.get(place)? as usize..)?;
-        let (copy, _) = postcard::take_from_bytes(packed).ok()?;
-        Some(ResponseCopy { key: *self.keys.get(place)?, ..copy })
+        let Packed { keys, starts, bytes } = &**self.0.as_ref()?;
+        let (copy, _) = postcard::take_from_bytes(bytes.get(*starts.get(place)? as usize..)?).ok()?;
+        Some(ResponseCopy { key: *keys.get(place)?, ..copy })
     }
 }
 

@@ -1,6 +1,6 @@
 //! The manifest: the sources that were read, and the files with their rows. It is written last, in one step.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
@@ -50,10 +50,10 @@ pub(crate) struct Manifest {
 /// A source as last read.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct SourceEntry {
-    pub(crate) agent: String,
-    pub(crate) kind: String,
+    pub(crate) agent: Arc<str>,
+    pub(crate) kind: Arc<str>,
     /// Id of the section, if it is one of a file.
-    pub(crate) section: Option<String>,
+    pub(crate) section: Option<Box<str>>,
     pub(crate) print: Fingerprint,
     pub(crate) parser_version: u32,
     pub(crate) state: SourceState,
@@ -66,7 +66,7 @@ pub(crate) struct SourceEntry {
     /// Rows in sessions, messages, `tool_calls` and usage.
     pub(crate) rows: PerTable<u64>,
     pub(crate) extracted_at: i64,
-    pub(crate) llrem_version: String,
+    pub(crate) llrem_version: Arc<str>,
     /// Notes on other sources' sessions.
     pub(crate) notes: Vec<Note>,
     /// Extent of its files before the last reading. Stored after the ledger, where earlier versions of llrem ignore it.
@@ -207,7 +207,7 @@ impl SourceEntry {
 
     /// Returns the file of the source with this name.
     pub(crate) fn file<'n>(&self, name: &'n str) -> &'n str {
-        let section = self.section.as_ref().and_then(|section| name.strip_suffix(section.as_str()));
+        let section = self.section.as_ref().and_then(|section| name.strip_suffix(&**section));
         section.and_then(|rest| rest.strip_suffix('#')).unwrap_or(name)
     }
 }
@@ -228,8 +228,17 @@ impl Manifest {
         those.map(|(name, entry)| (&**name, entry)).filter(|(_, entry)| entry.section.is_some())
     }
 
-    /// Uses one copy of each source's name for the source and its sessions.
-    pub(crate) fn share_names(&mut self) {
+    /// Uses one copy of each source's name for the source and its sessions, and one of each text that sources share.
+    pub(crate) fn share_texts(&mut self) {
+        let mut texts: HashSet<Arc<str>> = HashSet::new();
+        for entry in self.sources.values_mut() {
+            for text in [&mut entry.agent, &mut entry.kind, &mut entry.llrem_version] {
+                match texts.get(&**text) {
+                    Some(known) => *text = Arc::clone(known),
+                    None => drop(texts.insert(Arc::clone(text))),
+                }
+            }
+        }
         for session in self.parts.values_mut().flat_map(|part| &mut part.sessions) {
             for source in &mut session.sources {
                 if let Some((name, _)) = self.sources.get_key_value(&**source) {
