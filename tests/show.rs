@@ -395,7 +395,7 @@ fn waste_without_a_price_makes_a_sum_at_least() {
     assert!(summary(&bench).contains("1 finding in 1 session: $3.60 of $4.80 was wasted (75%)"), "{}", summary(&bench));
     assert!(overview(&bench).contains("Wasted, last 30 days: $3.60 of $4.80 (75%)"), "{}", overview(&bench));
     let other = failing.text().replace(SHOP, LATER).replace("msg_", "other_").replace("toolu_", "other_");
-    bench.transcript(&format!("{LATER}.jsonl"), &other.replace("claude-sonnet-4-20250514", "house-model"));
+    bench.transcript(&format!("{LATER}.jsonl"), other.replace("claude-sonnet-4-20250514", "house-model"));
     succeed(&mut bench.etl());
     assert!(
         summary(&bench).contains("2 findings in 2 sessions: $3.60+ of $4.80+ was wasted (75%)"),

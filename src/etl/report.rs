@@ -1,6 +1,6 @@
 //! The summary of a run and its entries in the record of runs.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -80,7 +80,7 @@ pub(super) fn known_bad(run: Run<'_>, manifest: &Manifest) -> KnownBad {
 /// Sums over the sources that were read.
 #[derive(Default)]
 pub(super) struct ReadTotals {
-    skipped: Vec<PathBuf>,
+    skipped: BTreeSet<PathBuf>,
     redactions: Counts,
     problems: u64,
 }
@@ -88,7 +88,7 @@ pub(super) struct ReadTotals {
 impl ReadTotals {
     pub(super) fn add(&mut self, run: Run<'_>, read: &Read) {
         if run.pass.refuses(&read.planned.name) {
-            self.skipped.push(read.planned.path().to_owned());
+            self.skipped.insert(read.planned.path().to_owned());
         }
         self.redactions.merge(&read.report.redactions);
         self.problems += read.report.bad_lines + u64::from(read.state == SourceState::Unreadable);
@@ -97,8 +97,11 @@ impl ReadTotals {
 
 /// Counts the sources. Rows are added after they are written.
 pub(super) fn summary(run: Run<'_>, plan: &Plan, reads: ReadTotals, manifest: &Manifest, known: &KnownBad) -> Summary {
-    let mut summary =
-        Summary { kept_machine: kept_machine(run.options, manifest), skipped: reads.skipped, ..Summary::default() };
+    let mut summary = Summary {
+        kept_machine: kept_machine(run.options, manifest),
+        skipped: reads.skipped.into_iter().collect(),
+        ..Summary::default()
+    };
     let now = crate::time::now();
     for agent in AGENTS.iter().map(|agent| agent.about().id) {
         let found = || plan.found.iter().filter(|planned| planned.agent_id() == agent && planned.section.is_none());

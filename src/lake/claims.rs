@@ -109,8 +109,9 @@ impl Packed {
 
     /// Returns keys of records, facts and yields, and the details.
     fn columns(&self) -> [&[u8]; 4] {
-        let [a, b, c, d, e] = self.bounds.map(|bound| bound as usize);
-        [(a, b), (b, c), (c, d), (d, e)].map(|(start, end)| self.columns.get(start..end).unwrap_or_default())
+        let [start, records, facts, yields, details] = self.bounds.map(|bound| bound as usize);
+        let column = |start, end| self.columns.get(start..end).unwrap_or_default();
+        [column(start, records), column(records, facts), column(facts, yields), column(yields, details)]
     }
 }
 
