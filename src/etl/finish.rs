@@ -91,12 +91,12 @@ pub(super) fn finish(
         place_part(run.layout, part, entries, &mut manifest, &mut steps, &mut written)?;
     }
     place_empty_files(run.layout, &mut manifest, &mut steps, syncer)?;
-    let unsound: HashSet<&str> =
-        reads.iter().flatten().filter(|read| read.state.is_bad()).map(|read| &*read.planned.name).collect();
+    let bad = reads.iter().flatten().filter(|read| read.state.is_bad());
+    let bad: HashSet<&str> = bad.map(|read| &*read.planned.name).collect();
     for name in &plan.vanished {
         // A damaged database may still have a section that it did not list.
         if let Some(entry) = manifest.sources.get_mut(name.as_str())
-            && !plan.dropped.get(&**name).is_some_and(|file| unsound.contains(&**file))
+            && !plan.dropped.get(&**name).is_some_and(|file| bad.contains(&**file))
         {
             entry.state = SourceState::Gone;
         }

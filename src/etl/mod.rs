@@ -105,6 +105,7 @@ struct Shared<'a> {
     damaged_parts: &'a BTreeSet<PartName>,
     /// Names of the sources that have vanished.
     vanished: HashSet<String>,
+    /// Sections that files no longer have.
     dropped: Dropped,
     owners: Mutex<Owners>,
     notes: Mutex<Notes>,

@@ -39,10 +39,11 @@ pub(super) struct Plan {
     pub(super) apart: HashSet<Arc<str>>,
     /// Names of sources that have vanished since they were last read.
     pub(super) vanished: Vec<String>,
+    /// Sections that files no longer have.
     pub(super) dropped: Dropped,
 }
 
-/// Sections that are no longer in their file, which the run reads, and the names of the files.
+/// Sections that are no longer in their file, with the name of the file. The run reads the file.
 pub(super) type Dropped = HashMap<Arc<str>, Arc<str>>;
 
 /// Finds the sources, and compares them with the manifest.
@@ -51,17 +52,17 @@ pub(super) fn plan(run: Run<'_>, manifest: &Manifest) -> Result<Plan> {
     let (found, mut changed) = compare(run, manifest, discover(options, manifest)?);
     check_interrupt()?;
     let apart = changed.extract_if(|name| run.pass.leaves(name)).collect();
-    let (mut vanished_ones, mut dropped) = (Vec::new(), Dropped::new());
+    let (mut vanished, mut dropped) = (Vec::new(), Dropped::new());
     if options.sources.is_empty() {
         let here: HashSet<&str> = found.iter().map(|planned| &*planned.name).collect();
-        vanished_ones = vanished(options, manifest, &here);
+        vanished = sources_not_there(options, manifest, &here);
         let read = found.iter().filter(|planned| changed.contains(&planned.name));
         dropped.extend(read.flat_map(|whole| dropped_of(whole, options, manifest, &here)));
     }
-    Ok(Plan { found, changed, apart, vanished: vanished_ones, dropped })
+    Ok(Plan { found, changed, apart, vanished, dropped })
 }
 
-/// Returns the sections that a file no longer has. A run that reads everything finds also those of earlier runs.
+/// Returns the sections that a file no longer has. With `--full` these are also the ones that earlier runs missed.
 fn dropped_of(whole: &Planned, options: &Options, manifest: &Manifest, here: &HashSet<&str>) -> Dropped {
     if whole.section.is_some() || !whole.has_sections() || whole.is_emptied() {
         return Dropped::new();
@@ -259,7 +260,7 @@ fn has_changed(planned: &Planned, manifest: &Manifest, is_other_policy: bool) ->
     })
 }
 
-fn vanished(options: &Options, manifest: &Manifest, here: &HashSet<&str>) -> Vec<String> {
+fn sources_not_there(options: &Options, manifest: &Manifest, here: &HashSet<&str>) -> Vec<String> {
     let candidates = manifest.sources.iter().filter(|(name, entry)| {
         entry.state != SourceState::Gone
             && !here.contains(&***name)

@@ -57,12 +57,7 @@ pub(super) fn process(shared: &Shared<'_>, group: Group, work: Work) -> Result<O
             sessions.entry(session.replica.session.to_string()).or_default().push(session);
         }
     }
-    let complete = || reads.iter().filter(|read| read.is_complete);
-    let mut readings: Readings = complete().map(|read| (Arc::clone(&read.planned.name), read.reading)).collect();
-    let sound = complete().filter(|read| read.state == SourceState::Ok);
-    let sound: HashSet<&Arc<str>> = sound.map(|read| &read.planned.name).collect();
-    let dropped = shared.dropped.iter().filter(|(_, file)| sound.contains(file));
-    readings.extend(dropped.map(|(section, _)| (Arc::clone(section), Reading::Changed)));
+    let readings = readings(shared, &group, &reads);
     let (mut rebuilt, same) = rebuild(shared, &group, sessions, &readings)?;
     judge(shared, group.agent, &mut rebuilt, &same);
     let verdicts = rebuilt.iter().flat_map(Rebuilt::members).map(|member| (member.number, member.verdict)).collect();
@@ -71,6 +66,20 @@ pub(super) fn process(shared: &Shared<'_>, group: Group, work: Work) -> Result<O
     let parts = write_parts(shared, &group, rebuilt, work)?;
     group.parts.iter().for_each(|part| shared.old.free(part));
     Ok(Outcome { group, parts, reads, verdicts, children })
+}
+
+/// Returns how the sources that were read to their end relate to the lake. Sections that a whole file no longer has count as
+/// read.
+fn readings(shared: &Shared<'_>, group: &Group, reads: &[Read]) -> Readings {
+    let complete = || reads.iter().filter(|read| read.is_complete);
+    let mut readings: Readings = complete().map(|read| (Arc::clone(&read.planned.name), read.reading)).collect();
+    let whole = complete().filter(|read| read.state == SourceState::Ok);
+    let whole: HashSet<&Arc<str>> = whole.map(|read| &read.planned.name).collect();
+    let parts = group.parts.iter().filter_map(|name| shared.manifest.parts.get(name));
+    let known = parts.flat_map(|part| &part.sessions).flat_map(|session| &session.sources);
+    let dropped = known.filter(|source| shared.dropped.get(*source).is_some_and(|file| whole.contains(file)));
+    readings.extend(dropped.map(|section| (Arc::clone(section), Reading::Changed)));
+    readings
 }
 
 fn old_sessions<'m>(shared: &'m Shared<'_>, group: &Group) -> HashMap<&'m str, (PartName, &'m SessionEntry)> {

@@ -16,8 +16,10 @@ fn a_lake_of_the_first_version_keeps_all_its_rows() {
     let counts = "select session_id, count(*) as n, count(gone_at) as gone from messages group by 1 order by 1";
     let usage = "select session_id, count(*) as n, sum(output_tokens) as tokens from usage group by 1 order by 1";
     let calls = "select call_id, command from tool_calls order by 1";
-    let before = [counts, usage, calls].map(rows);
+    let mut before = [counts, usage, calls].map(rows);
     assert!(before[0].contains(",8,4\n") && before[0].contains(",2,0\n"), "{}", before[0]);
+    // The fork has what its origin dropped.
+    before[0] = before[0].replace(",8,4\n", ",8,0\n");
     for arguments in [&[][..], &["--full"]] {
         let output = lake::succeed(bench.etl().args(arguments));
         assert!(!lake::stderr(&output).contains("missing"), "{}", lake::stderr(&output));
