@@ -392,18 +392,18 @@ fn waste_without_a_price_makes_a_sum_at_least() {
     succeed(&mut bench.etl());
     let summary = |bench: &Bench| stderr(&succeed(&mut llrem(bench, &["detect", "error_cascades"])));
     let overview = |bench: &Bench| stdout(bench, &["-f", "table"]);
-    assert!(summary(&bench).contains("1 finding in 1 session: $3.60 of $4.80 was wasted (75%)"), "{}", summary(&bench));
-    assert!(overview(&bench).contains("Wasted, last 30 days: $3.60 of $4.80 (75%)"), "{}", overview(&bench));
+    assert!(summary(&bench).contains("1 finding in 1 session: $7.20 of $9.60 was wasted (75%)"), "{}", summary(&bench));
+    assert!(overview(&bench).contains("Wasted, last 30 days: $7.20 of $9.60 (75%)"), "{}", overview(&bench));
     let other = failing.text().replace(SHOP, LATER).replace("msg_", "other_").replace("toolu_", "other_");
     bench.transcript(&format!("{LATER}.jsonl"), other.replace("claude-sonnet-4-20250514", "house-model"));
     succeed(&mut bench.etl());
     assert!(
-        summary(&bench).contains("2 findings in 2 sessions: $3.60+ of $4.80+ was wasted (75%)"),
+        summary(&bench).contains("2 findings in 2 sessions: $7.20+ of $9.60+ was wasted (75%)"),
         "{}",
         summary(&bench)
     );
-    assert!(overview(&bench).contains("Wasted, last 30 days: $3.60+ of $4.80+ (75%)"), "{}", overview(&bench));
-    assert!(overview(&bench).contains("  wasted") && overview(&bench).contains("$3.60+"), "{}", overview(&bench));
+    assert!(overview(&bench).contains("Wasted, last 30 days: $7.20+ of $9.60+ (75%)"), "{}", overview(&bench));
+    assert!(overview(&bench).contains("  wasted") && overview(&bench).contains("$7.20+"), "{}", overview(&bench));
 }
 
 #[test]
