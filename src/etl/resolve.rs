@@ -159,7 +159,8 @@ fn add_other_sources(
 
 /// Returns a source that the lake knows and that this run did not look for.
 fn planned_again(shared: &Shared<'_>, name: &str) -> Option<Arc<Planned>> {
-    let entry = shared.manifest.sources.get(name).filter(|_| !shared.run.pass.leaves(name))?;
+    let is_left = shared.run.pass.leaves(name) || shared.dropped.contains_key(name);
+    let entry = shared.manifest.sources.get(name).filter(|_| !is_left)?;
     let (agent, path) = (crate::agents::by_id(&entry.agent)?, path_of(entry.file(name)).into_owned());
     let kind = agent.takes(Path::new(entry.file(name))).filter(|kind| *kind == &*entry.kind)?;
     let of_file = Fingerprint::of(&path, &agent.companions(&path)).ok()?;
@@ -233,7 +234,7 @@ struct News {
     copied: KeySet,
     /// Messages that a session has come to own, which makes it the origin of others.
     gained: KeySet,
-    /// Records that a source dropped, or has again.
+    /// Records of other sessions that a source dropped, or has again.
     turned: KeySet,
 }
 
@@ -248,7 +249,8 @@ impl News {
         let had = before.iter().flat_map(|before| &before.records).filter(|record| record.is_owned);
         let had: KeySet = had.map(|record| record.key).collect();
         let held = |replica: &Replica| -> KeySet {
-            replica.records.iter().filter(|it| it.state != State::Gone).map(|record| record.key).collect()
+            let copies = replica.records.iter().filter(|it| it.state != State::Gone && !it.is_owned);
+            copies.map(|record| record.key).collect()
         };
         let held_before = before.as_ref().map(|before| held(before)).unwrap_or_default();
         self.turned.extend(held_before.symmetric_difference(&held(replica)));

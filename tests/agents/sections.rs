@@ -106,7 +106,7 @@ fn a_session_that_left_the_database_stays() {
 }
 
 /// All sessions of a database are deleted, which an ordinary run finds, or the file lost its content or is damaged, which says
-/// nothing of them.
+/// nothing of them. Then they come back.
 #[test]
 fn what_an_emptied_database_held_is_gone() {
     for (agent, name) in [("cursor", "workspace-of-2024"), ("goose", "worked-example"), ("hermes", "worked-example")] {
@@ -120,7 +120,9 @@ fn what_an_emptied_database_held_is_gone() {
             };
             let before = gone();
             assert!(!before.is_empty() && !before.contains(&true));
-            for source in home.sources().iter().filter(|source| source.kind != "transcript") {
+            let databases = home.sources().into_iter().filter(|source| source.kind != "transcript");
+            let databases: Vec<_> = databases.map(|it| (std::fs::read(&it.path).unwrap(), it)).collect();
+            for (_, source) in &databases {
                 match loss {
                     "rows" => delete_all(&source.path),
                     "content" => std::fs::write(&source.path, "").unwrap(),
@@ -131,6 +133,11 @@ fn what_an_emptied_database_held_is_gone() {
                 lake.run_with(|options| options.full = full);
                 assert_eq!(gone(), vec![loss == "rows"; before.len()], "{agent}: {loss}, full: {full}");
             }
+            for (content, source) in databases {
+                std::fs::write(&source.path, content).unwrap();
+            }
+            lake.run();
+            assert_eq!(gone(), before, "{agent}: {loss}, and the rows are back");
         }
     }
 }
