@@ -600,12 +600,13 @@ fn a_total_has_only_what_no_response_counts() {
     assert_eq!(lake.problems(), Vec::<String>::new());
 }
 
-/// Goose's sums of a session may be deleted while its messages stay.
+/// Goose's sums of a session, or the ledger of what they add up, may be deleted while its messages stay.
 #[test]
 fn sums_stay_when_the_row_that_holds_them_is_deleted() {
     let deletions = [
         ("before-the-ledger", "delete from sessions"),
         ("copies", "update sessions set accumulated_input_tokens = null, accumulated_output_tokens = null"),
+        ("torn", "delete from usage_ledger"),
     ];
     for (name, deletion) in deletions {
         let case = Case::of("goose").into_iter().find(|case| case.name == name).unwrap();
@@ -614,7 +615,7 @@ fn sums_stay_when_the_row_that_holds_them_is_deleted() {
         let ids = || -> BTreeSet<String> {
             lake.rows().values("usage").iter().map(|row| row["response_id"].to_string()).collect()
         };
-        let before = ids();
+        let (before, tokens_before) = (ids(), tokens(&lake));
         let sources = home.sources().into_iter().map(|source| source.path);
         let path = sources.into_iter().find(|path| path.ends_with("sessions.db")).unwrap();
         let database = rusqlite::Connection::open(path).unwrap();
@@ -624,5 +625,6 @@ fn sums_stay_when_the_row_that_holds_them_is_deleted() {
         lake.run();
         let lost: Vec<String> = before.difference(&ids()).cloned().collect();
         assert!(before.iter().any(|id| id.contains(":rest")) && lost.is_empty(), "{name}: {lost:?}");
+        assert_eq!(tokens(&lake), tokens_before, "{name}");
     }
 }
