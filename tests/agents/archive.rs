@@ -600,6 +600,24 @@ fn a_total_has_only_what_no_response_counts() {
     assert_eq!(lake.problems(), Vec::<String>::new());
 }
 
+/// A session of Mistral Vibe goes on from another's totals, as the summary that it begins with shows.
+#[test]
+fn a_continued_session_counts_its_own_tokens_when_its_summary_is_dropped() {
+    let home = Home::of(Case::of("vibe").iter().find(|case| case.name == "worked-example").unwrap());
+    let path = home.path().join(".vibe/logs/session/session_20260601_103000_bbbb2222/messages.jsonl");
+    let lake = Built::full(&home);
+    let before = tokens(&lake);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let left: String = text.split_inclusive('\n').skip(1).collect();
+    for content in [&left, &text] {
+        write(&path, content.as_bytes());
+        for full in [false, true] {
+            lake.run_with(|options| options.full = full);
+            assert_eq!(tokens(&lake), before, "full: {full}");
+        }
+    }
+}
+
 /// Goose's sums of a session, or the ledger of what they add up, may be deleted while its messages stay.
 #[test]
 fn sums_stay_when_the_row_that_holds_them_is_deleted() {

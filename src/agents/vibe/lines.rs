@@ -250,6 +250,9 @@ impl<'o, 's> Reader<'o, 's> {
                 ..own.unwrap_or(spent).row(&id, self.meta.model())
             };
             self.thread.bill(&Position::default(), row, self.thread.last_seq(), self.out)?;
+            if own.is_some() {
+                self.out.from_companion(Kind::Response, &id);
+            }
             if has_parents {
                 self.out.yields_to(Kind::Response, &id, own_key, None);
             } else {
