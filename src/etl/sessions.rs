@@ -175,7 +175,7 @@ pub(super) struct KnownSessions<'s> {
     parts: BTreeMap<PartName, HashMap<&'s str, (RecordBatch, usize, &'s SessionEntry)>>,
 }
 
-/// What the lake knows of a session.
+/// A session's facts in the lake.
 #[derive(Default)]
 pub(super) struct Known {
     pub(super) facts: Facts,

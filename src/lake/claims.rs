@@ -86,7 +86,7 @@ enum Content {
 struct Packed {
     /// The columns of all replicas of a file.
     columns: Arc<[u8]>,
-    /// Where the first column starts, and where each ends.
+    /// Offset of the first column, then the end of each column. Bytes.
     bounds: [u32; 5],
 }
 

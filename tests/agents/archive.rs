@@ -58,6 +58,17 @@ fn messages(lake: &Built<'_>) -> Vec<(String, String)> {
     ids.into_iter().collect()
 }
 
+fn home_of(agent: &'static str, case: &str) -> Home {
+    Home::of(Case::of(agent).iter().find(|it| it.name == case).unwrap())
+}
+
+/// Removes the other lines of a file.
+fn keep_lines(path: &Path, is_kept: impl Fn(usize, &str) -> bool) {
+    let text = std::fs::read_to_string(path).unwrap();
+    let lines = text.split_inclusive('\n').enumerate().filter(|(place, line)| is_kept(*place, line));
+    write(path, lines.map(|(_, line)| line).collect::<String>().as_bytes());
+}
+
 fn tokens(lake: &Built<'_>) -> i64 {
     lake.usage().iter().filter_map(|row| row["total_tokens"].as_i64()).sum()
 }
@@ -314,16 +325,14 @@ fn what_a_session_was_called_stays_when_its_file_drops_the_line() {
 #[test]
 fn origin_and_user_stay_when_what_named_them_is_dropped() {
     let codex = |name: &str, file: &str, lost: &'static str| {
-        let home = Home::of(Case::of("codex").iter().find(|case| case.name == name).unwrap());
+        let home = home_of("codex", name);
         let path = home.path().join(format!(".codex/sessions/2026/{file}.jsonl"));
         let drop_lines = move || {
-            let text = std::fs::read_to_string(&path).unwrap();
-            let left = text.split_inclusive('\n').filter(|line| !line.contains(lost));
-            write(&path, left.collect::<String>().as_bytes());
+            keep_lines(&path, |_, line| !line.contains(lost));
         };
         (home, Box::new(drop_lines) as Box<dyn Fn()>)
     };
-    let opencode = Home::of(Case::of("opencode").iter().find(|case| case.name == "forks").unwrap());
+    let opencode = home_of("opencode", "forks");
     let path = opencode.path().join(".local/share/opencode/opencode-dev.db");
     let drop_row = move || {
         let database = rusqlite::Connection::open(&path).unwrap();
@@ -389,13 +398,11 @@ fn a_thread_of_codex_that_lost_a_line_keeps_its_rows() {
         ),
     ];
     for (name, lost, path) in cases {
-        let home = Home::of(Case::of("codex").iter().find(|case| case.name == name).unwrap());
+        let home = home_of("codex", name);
         let path = home.path().join(format!(".codex/sessions/2026/{path}.jsonl"));
         let lake = Built::full(&home);
         let before = messages(&lake);
-        let text = std::fs::read_to_string(&path).unwrap();
-        let left = text.split_inclusive('\n').filter(|line| !line.contains(lost));
-        write(&path, left.collect::<String>().as_bytes());
+        keep_lines(&path, |_, line| !line.contains(lost));
         lake.run();
         assert_eq!(messages(&lake), before, "{name}");
     }
@@ -404,15 +411,14 @@ fn a_thread_of_codex_that_lost_a_line_keeps_its_rows() {
 /// A thread is in two files, and one of them loses the line that names its provider: the other has the fuller row.
 #[test]
 fn a_file_that_has_less_of_a_response_still_counts_as_a_copy() {
-    let home = Home::of(Case::of("codex").iter().find(|case| case.name == "places").unwrap());
+    let home = home_of("codex", "places");
     let archived = ".codex/archived_sessions/rollout-2026-05-07T12-00-00-019fc070-0000-7000-8000-000000000007.jsonl";
     let path = home.path().join(archived);
     let lake = Built::full(&home);
     let copies = |lake: &Built<'_>| -> i64 { lake.usage().iter().filter_map(|row| row["copies"].as_i64()).sum() };
     let before = copies(&lake);
     assert!(before > 0);
-    let text = std::fs::read_to_string(&path).unwrap();
-    write(&path, text.split_inclusive('\n').skip(1).collect::<String>().as_bytes());
+    keep_lines(&path, |place, _| place >= 1);
     for is_full in [false, true] {
         lake.run_with(|options| options.full = is_full);
         assert_eq!(copies(&lake), before, "full: {is_full}");
@@ -423,12 +429,11 @@ fn a_file_that_has_less_of_a_response_still_counts_as_a_copy() {
 /// A new lake has what is left of the run.
 #[test]
 fn a_run_of_aider_that_lost_its_head_is_there_once() {
-    let home = Home::of(Case::of("aider").iter().find(|case| case.name == "inputs").unwrap());
+    let home = home_of("aider", "inputs");
     let path = home.path().join("in/chat/.aider.chat.history.md");
     let lake = Built::full(&home);
     let before = (messages(&lake), tokens(&lake));
-    let text = std::fs::read_to_string(&path).unwrap();
-    write(&path, text.split_inclusive('\n').skip(3).collect::<String>().as_bytes());
+    keep_lines(&path, |place, _| place >= 3);
     for is_full in [false, true] {
         lake.run_with(|options| options.full = is_full);
         assert_eq!((messages(&lake), tokens(&lake)), before, "full: {is_full}");
@@ -507,7 +512,7 @@ fn the_files_of_subagents_replace_what_progress_lines_said_of_them() {
 /// Without a log, the history of a session of Grok Build is read. Both name the same calls.
 #[test]
 fn a_log_of_grok_that_comes_late_or_comes_back_has_all_rows() {
-    let home = Home::of(Case::of("grok").iter().find(|case| case.name == "worked-example").unwrap());
+    let home = home_of("grok", "worked-example");
     let sessions = home.path().join(".grok/sessions/%2Fhome%2Fana%2Fweb");
     let (log, aside) = (sessions.join("019f-a/updates.jsonl"), home.beside("aside"));
     let expected = Built::full(&home).rows().without_runs();
@@ -530,7 +535,7 @@ fn a_log_of_grok_that_comes_late_or_comes_back_has_all_rows() {
 #[test]
 fn a_turn_of_grok_does_not_count_a_subagent_whose_log_was_deleted() {
     for (case, child) in [("worked-example", "019f-c"), ("subagents", "019f-n"), ("subagents", "019f-l")] {
-        let home = Home::of(Case::of("grok").iter().find(|it| it.name == case).unwrap());
+        let home = home_of("grok", case);
         let log = home.path().join(".grok/sessions/%2Fhome%2Fana%2Fweb").join(child).join("updates.jsonl");
         let aside = home.beside("aside");
         let lake = Built::full(&home);
@@ -551,7 +556,7 @@ fn a_turn_of_grok_does_not_count_a_subagent_whose_log_was_deleted() {
 /// The price of a response of Kimi Code depends on the model that the request before it names.
 #[test]
 fn responses_of_kimi_code_keep_the_model_of_their_requests() {
-    let home = Home::of(Case::of("kimi-code").iter().find(|case| case.name == "torn-lines").unwrap());
+    let home = home_of("kimi-code", "torn-lines");
     let lake = Built::full(&home);
     let models = |lake: &Built<'_>| {
         let of = |table| lake.rows().values(table).into_iter().map(|row| row["model"].clone()).collect::<Vec<_>>();
@@ -562,9 +567,7 @@ fn responses_of_kimi_code_keep_the_model_of_their_requests() {
     for session in ["session_t1", "session_t2", "session_t3"] {
         let path =
             home.path().join(".kimi-code/sessions/wd_web_0123456789ab").join(session).join("agents/main/wire.jsonl");
-        let text = std::fs::read_to_string(&path).unwrap();
-        let left = text.split_inclusive('\n').filter(|line| !line.contains("llm.request"));
-        write(&path, left.collect::<String>().as_bytes());
+        keep_lines(&path, |_, line| !line.contains("llm.request"));
     }
     for full in [false, true] {
         lake.run_with(|options| options.full = full);
@@ -576,7 +579,7 @@ fn responses_of_kimi_code_keep_the_model_of_their_requests() {
 /// counted once, also after the program dropped them.
 #[test]
 fn a_total_has_only_what_no_response_counts() {
-    let home = Home::of(Case::of("vibe").iter().find(|case| case.name == "store").unwrap());
+    let home = home_of("vibe", "store");
     let session = "d0000001-0000-4000-8000-000000000002";
     let journal = home.path().join(".vibe/logs/session/unified").join(session).join("journal");
     let lake = Built::full(&home);
@@ -603,7 +606,7 @@ fn a_total_has_only_what_no_response_counts() {
 /// A session of Mistral Vibe goes on from another's totals, as the summary that it begins with shows.
 #[test]
 fn a_continued_session_counts_its_own_tokens_when_its_summary_is_dropped() {
-    let home = Home::of(Case::of("vibe").iter().find(|case| case.name == "worked-example").unwrap());
+    let home = home_of("vibe", "worked-example");
     let path = home.path().join(".vibe/logs/session/session_20260601_103000_bbbb2222/messages.jsonl");
     let lake = Built::full(&home);
     let before = tokens(&lake);
@@ -627,8 +630,7 @@ fn sums_stay_when_the_row_that_holds_them_is_deleted() {
         ("torn", "delete from usage_ledger"),
     ];
     for (name, deletion) in deletions {
-        let case = Case::of("goose").into_iter().find(|case| case.name == name).unwrap();
-        let home = Home::of(&case);
+        let home = home_of("goose", name);
         let lake = Built::full(&home);
         let ids = || -> BTreeSet<String> {
             lake.rows().values("usage").iter().map(|row| row["response_id"].to_string()).collect()
