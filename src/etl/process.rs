@@ -59,7 +59,7 @@ pub(super) fn process(shared: &Shared<'_>, group: Group, work: Work) -> Result<O
     }
     let readings = readings(shared, &group, &reads);
     let (mut rebuilt, same) = rebuild(shared, &group, sessions, &readings)?;
-    judge(shared, group.agent, &mut rebuilt, &same);
+    judge(shared, group.agent, &mut rebuilt, &same, &readings);
     let verdicts = rebuilt.iter().flat_map(Rebuilt::members).map(|member| (member.number, member.verdict)).collect();
     // Taken before the rows are written: what another thread learns meanwhile may come too late for them.
     let children = known_children(shared, &childless);
@@ -135,7 +135,7 @@ fn rebuild(
 
 /// Registers the sessions' replicas, and marks the records that they own. Unchanged sessions that were read still
 /// compete with others.
-fn judge(shared: &Shared<'_>, agent: &str, rebuilt: &mut [Rebuilt], same: &[String]) {
+fn judge(shared: &Shared<'_>, agent: &str, rebuilt: &mut [Rebuilt], same: &[String], readings: &Readings) {
     let members = rebuilt.iter().flat_map(Rebuilt::members).filter(|_| !shared.old.is_empty());
     let keys = Keys::of(members.map(|member| &member.replica));
     let sharers = shared.old.sharers(&keys);
@@ -150,7 +150,11 @@ fn judge(shared: &Shared<'_>, agent: &str, rebuilt: &mut [Rebuilt], same: &[Stri
             source.member.number = owners.add(agent, Arc::new(source.member.replica.clone()), true, true);
         }
         for kept in &mut session.kept {
-            kept.number = owners.add(agent, Arc::new(kept.replica.clone()), false, false);
+            let replica = Arc::new(kept.replica.clone());
+            kept.number = match readings.contains_key(&replica.source) {
+                true => owners.add_dropped(agent, &replica),
+                false => owners.add(agent, replica, false, false),
+            };
         }
     }
     for session in rebuilt.iter_mut() {

@@ -107,8 +107,12 @@ impl Owners {
         let session = self.session_number(agent, &replica);
         let name = xxh3_64_with_seed(replica.source.as_bytes(), session.into());
         match self.numbers.get(&name).copied() {
-            Some(number) if is_read => self.update(number, &replica),
-            Some(number) => number,
+            Some(number) => {
+                if is_read {
+                    self.replace(number, &replica, true, true);
+                }
+                number
+            }
             None => {
                 let number = self.insert(session, replica, is_read, can_gain);
                 self.numbers.insert(name, number);
@@ -141,18 +145,26 @@ impl Owners {
         session
     }
 
-    fn update(&mut self, number: u32, replica: &Arc<Replica>) -> u32 {
+    /// Adds a replica whose source was read and no longer has its session, or replaces it. Returns its number.
+    pub(crate) fn add_dropped(&mut self, agent: &str, replica: &Arc<Replica>) -> u32 {
+        let number = self.add(agent, Arc::clone(replica), false, false);
+        if self.replica(number) != Some(replica) {
+            self.replace(number, replica, false, false);
+        }
+        number
+    }
+
+    fn replace(&mut self, number: u32, replica: &Arc<Replica>, is_read: bool, can_gain: bool) {
         if let Some(member) = self.members.get_mut(number as usize) {
             let session = member.session;
             let before = std::mem::replace(&mut member.replica, Arc::clone(replica));
-            (member.is_read, member.can_gain, member.keys) = (true, true, None);
+            (member.is_read, member.can_gain, member.keys) = (is_read, can_gain, None);
             self.index(number, replica, Some(&before));
             if let Some(session) = self.sessions.get_mut(session as usize) {
                 session.word = None;
             }
         }
         self.forget_decisions();
-        number
     }
 
     fn forget_decisions(&mut self) {

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::common::home::write;
+use crate::common::home::{touch, write};
 use crate::common::{Built, Case, Home};
 
 const ORIGIN: &str = "0000000a-0000-4000-8000-00000000000a";
@@ -601,6 +602,35 @@ fn a_total_has_only_what_no_response_counts() {
         assert_eq!(counted().iter().sum::<i64>(), 114_200, "full: {full}");
     }
     assert_eq!(lake.problems(), Vec::<String>::new());
+}
+
+/// A fork of OpenCode has the counts of a response in the message and in the part of its step.
+#[test]
+fn a_copied_message_that_lost_its_step_counts_once() {
+    let home = home_of("opencode", "damage");
+    let lake = Built::full(&home);
+    let before = tokens(&lake);
+    std::fs::remove_file(home.path().join(".local/share/opencode/storage/part/msg_dc2/prt_dc2b.json")).unwrap();
+    for full in [false, true] {
+        lake.run_with(|options| options.full = full);
+        assert_eq!(tokens(&lake), before, "full: {full}");
+    }
+}
+
+/// The total of a Vibe session is in its snapshot, the newest responses are in its journals.
+#[test]
+fn a_session_of_vibe_that_lost_its_snapshot_keeps_its_total() {
+    let home = home_of("vibe", "worked-example");
+    let store = home.path().join(".vibe/logs/session/unified/cccc3333-0000-4000-8000-000000000001");
+    let lake = Built::full(&home);
+    let before = tokens(&lake);
+    std::fs::remove_file(store.join("generations/0000000000000002/projection-state.json")).unwrap();
+    let journal = store.join("journal/0000000000000012.jsonl");
+    for full in [false, false, true] {
+        lake.run_with(|options| options.full = full);
+        assert_eq!(tokens(&lake), before, "full: {full}");
+        touch(&journal, Duration::from_secs(1_790_000_000));
+    }
 }
 
 /// A session of Mistral Vibe goes on from another's totals, as the summary that it begins with shows.

@@ -142,6 +142,20 @@ fn what_an_emptied_database_held_is_gone() {
     }
 }
 
+/// OpenCode left the files of a session where they were when it moved it to the database.
+#[test]
+fn what_files_still_hold_is_not_gone_from_an_emptied_database() {
+    let home = Home::of(Case::of("opencode").iter().find(|case| case.name == "worked-example").unwrap());
+    let lake = Built::full(&home);
+    delete_all(&home.path().join(".local/share/opencode/opencode.db"));
+    for full in [false, true] {
+        lake.run_with(|options| options.full = full);
+        let messages = lake.rows().values("messages");
+        let gone = |id: &str| messages.iter().any(|row| row["message_id"] == id && row.get("gone_at").is_some());
+        assert!(!gone("msg_1") && !gone("msg_2"), "full: {full}");
+    }
+}
+
 fn delete_all(path: &std::path::Path) {
     let database = Connection::open(path).unwrap();
     database.execute_batch("PRAGMA foreign_keys = off").unwrap();

@@ -381,9 +381,9 @@ impl<'o, 'a> Transcript<'o, 'a> {
         for step in &open.steps {
             self.rows.response(identity, &open.response_of(step, seq))?;
         }
-        if !open.steps.is_empty() && !identity.is_copy() {
-            let key = steps_key(self.rows.out.agent(), &open.id);
-            self.rows.out.claim(key, false);
+        let steps = steps_key(self.rows.out.agent(), identity.id());
+        if !open.steps.is_empty() {
+            self.rows.out.claim(steps, identity.is_copy());
         }
         if open.has_usage() {
             let step = Step {
@@ -396,10 +396,7 @@ impl<'o, 'a> Transcript<'o, 'a> {
             };
             let response = Response { is_partial: open.begun_steps > 1, ..open.response_of(&step, seq) };
             self.rows.response(identity, &response)?;
-            if !identity.is_copy() {
-                let steps = steps_key(self.rows.out.agent(), &open.id);
-                self.rows.out.yields_to(Kind::Response, identity.id(), steps, None);
-            }
+            self.rows.out.yields_to(Kind::Response, identity.id(), steps, None);
         }
         Ok(())
     }

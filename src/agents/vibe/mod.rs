@@ -92,7 +92,7 @@ impl Agent for Vibe {
 
     fn companions(&self, path: &Path) -> Vec<PathBuf> {
         match self.takes(path) {
-            Some(STORE) => [path.with_file_name(META)].into_iter().chain(store::journal(path)).collect(),
+            Some(STORE) => store::files(path),
             Some(MESSAGES) => vec![path.with_file_name(META)],
             _ => Vec::new(),
         }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use walkdir::WalkDir;
 
 use super::meta::Meta;
 use super::stored_key;
@@ -25,8 +26,16 @@ use crate::tables::{MessageKind, MessageRow, Role, Status, UsageGrain, UsageRow}
 /// Most bytes of a history that are held.
 const MOST_HELD: usize = 64 << 20;
 
+/// Returns the files of a store apart from `CURRENT`: description, snapshots, chunks and journals.
+pub(super) fn files(current: &Path) -> Vec<PathBuf> {
+    let folder = current.parent().unwrap_or(Path::new(""));
+    let entries = WalkDir::new(folder).max_depth(3).sort_by_file_name().into_iter().filter_map(Result::ok);
+    let files = entries.filter(|entry| entry.file_type().is_file() && entry.path() != current);
+    files.map(walkdir::DirEntry::into_path).collect()
+}
+
 /// Returns the journals of a store.
-pub(super) fn journal(current: &Path) -> Vec<PathBuf> {
+fn journal(current: &Path) -> Vec<PathBuf> {
     let folder = current.with_file_name("journal");
     let entries = std::fs::read_dir(folder).into_iter().flatten();
     let segments = entries.filter_map(|entry| entry.ok().map(|entry| entry.path()));
