@@ -200,7 +200,7 @@ pub(super) fn read(shared: &Shared<'_>, planned: &Arc<Planned>) -> Result<(Read,
     let extent = before.extent.filter(|_| is_stable);
     let Sink { sessions, notes, mut report, redacted_in_rows, .. } = sink;
     report.redactions.merge(&redacted_in_rows);
-    let earlier = entry.filter(|_| reading.keeps_dropped());
+    let earlier = entry.filter(|_| reading != Reading::Reparsed);
     let notes = with_earlier(notes, earlier.map_or(&[], |entry| &entry.notes));
     let (state, is_complete) = (SourceState::Ok, outcome.is_ok() && !planned.is_emptied());
     let mut read = Read { planned: Arc::clone(planned), reading, report, notes, state, is_complete, extent };

@@ -10,6 +10,7 @@ use crate::tables::{MessageRow, Status, ToolCallRow, UsageGrain, UsageRow};
 pub(super) fn of_message(row: &MessageRow<'_>) -> u64 {
     let columns = [
         row.timestamp.is_some(),
+        row.parent_id.is_some(),
         row.response_id.is_some(),
         row.stop_reason.is_some(),
         row.cwd.is_some(),
@@ -25,6 +26,7 @@ pub(super) fn of_call(row: &ToolCallRow<'_>) -> u64 {
     let parts = u64::from(row.input.is_some()) + u64::from(row.status != Status::Pending);
     let columns = [
         row.message_id.is_some(),
+        row.response_id.is_some(),
         row.command.is_some(),
         row.file_path.is_some(),
         row.exit_code.is_some(),

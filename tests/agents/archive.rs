@@ -323,6 +323,52 @@ fn what_a_session_was_called_stays_when_its_file_drops_the_line() {
 
 /// Codex names the origin and the folder in the first line, which another line says differently. OpenCode names an origin by
 /// its row.
+/// Roo Code's requests are in another file than the calls.
+#[test]
+fn calls_keep_their_responses_when_requests_are_dropped() {
+    let home = home_of("roo-code", "worked-example");
+    let lake = Built::full(&home);
+    let responses = || -> Vec<Value> {
+        lake.rows().values("tool_calls").iter().map(|row| row.get("response_id").cloned().unwrap_or_default()).collect()
+    };
+    let before = responses();
+    assert!(before.iter().any(Value::is_string));
+    for source in home.sources() {
+        let requests = source.path.with_file_name("ui_messages.json");
+        if let Ok(text) = std::fs::read_to_string(&requests) {
+            let shown: Vec<Value> = serde_json::from_str(&text).unwrap();
+            write(&requests, json!(shown[3..]).to_string().as_bytes());
+        }
+    }
+    for full in [false, true] {
+        lake.run_with(|options| options.full = full);
+        assert_eq!(responses(), before, "full: {full}");
+    }
+}
+
+/// A summary is in the file of the session that goes on from the summarized one.
+#[test]
+fn a_summary_stays_when_the_file_that_gave_it_is_emptied() {
+    let home = home_of("claude-code", "resume-copy");
+    let folder = home.path().join(".claude/projects/-home-kim-shop");
+    let [summarized, later] =
+        ["00090001", "00090002"].map(|id| folder.join(format!("{id}-5e55-4000-8000-000000000009.jsonl")));
+    let lake = Built::full(&home);
+    let summaries = || -> Vec<Value> {
+        lake.rows().values("sessions").iter().filter_map(|row| row.get("summary").cloned()).collect()
+    };
+    let before = summaries();
+    assert_eq!(before, ["Rename user to account"]);
+    std::fs::write(&later, "").unwrap();
+    lake.run();
+    touch(&later, Duration::from_secs(1_790_000_000));
+    keep_lines(&summarized, |place, _| place < 2);
+    for full in [false, true] {
+        lake.run_with(|options| options.full = full);
+        assert_eq!(summaries(), before, "full: {full}");
+    }
+}
+
 #[test]
 fn origin_and_user_stay_when_what_named_them_is_dropped() {
     let codex = |name: &str, file: &str, lost: &'static str| {
