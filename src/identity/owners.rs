@@ -50,6 +50,8 @@ struct Member {
     session: u32,
     /// True if its source was read in this run, so that its rows are available.
     is_read: bool,
+    /// True if its source was read in this run and no longer has the session.
+    is_dropped: bool,
     /// True if its source can be read, so that it can provide rows that it did not have.
     can_gain: bool,
     /// Place of each key among its records and facts. Filled on first use.
@@ -124,7 +126,7 @@ impl Owners {
     fn insert(&mut self, session: u32, replica: Arc<Replica>, is_read: bool, can_gain: bool) -> u32 {
         let number = number(self.members.len());
         self.index(number, &replica, None);
-        self.members.push(Member { replica, session, is_read, can_gain, keys: None });
+        self.members.push(Member { replica, session, is_read, is_dropped: false, can_gain, keys: None });
         if let Some(session) = self.sessions.get_mut(session as usize) {
             session.members.push(number);
             session.word = None;
@@ -150,6 +152,9 @@ impl Owners {
         let number = self.add(agent, Arc::clone(replica), false, false);
         if self.replica(number) != Some(replica) {
             self.replace(number, replica, false, false);
+        }
+        if let Some(member) = self.members.get_mut(number as usize) {
+            member.is_dropped = true;
         }
         number
     }
@@ -195,11 +200,12 @@ impl Owners {
         self.members.get(number as usize).map(|member| &member.replica)
     }
 
-    /// Returns each replica with its number, its agent, and whether its source was read in this run.
+    /// Returns each replica with its number, its agent, and whether a reading of this run decided what it has.
     pub(crate) fn members(&self) -> impl Iterator<Item = (u32, &str, &Arc<Replica>, bool)> {
         let agent = |member: &Member| self.sessions.get(member.session as usize).map_or("", |it| &*it.agent);
         let members = self.members.iter().zip(0..);
-        members.map(move |(member, number)| (number, agent(member), &member.replica, member.is_read))
+        members
+            .map(move |(member, number)| (number, agent(member), &member.replica, member.is_read || member.is_dropped))
     }
 
     /// True if any replica has a key.

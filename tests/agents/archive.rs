@@ -135,6 +135,28 @@ fn what_a_fork_still_holds_is_not_gone() {
 
 /// Agents drop the head of a file in the middle of a turn, or a prompt from among what follows.
 #[test]
+fn what_a_fork_held_is_gone_when_its_session_is_gone() {
+    let home = home_of("pi", "forks");
+    let folder = home.path().join(".pi/agent/sessions/--home-kim-shop--");
+    let [origin, fork] = ["2026-03-01T11-00-00-000Z_000dbbbb", "2026-03-01T12-00-00-000Z_000dcccc"]
+        .map(|name| folder.join(format!("{name}-0000-4000-8000-00000000000d.jsonl")));
+    let lake = Built::full(&home);
+    let is_gone = || {
+        let messages = lake.rows().values("messages");
+        let row = messages.iter().find(|row| row["message_id"].as_str().unwrap().starts_with("0dbb0001@")).unwrap();
+        row.get("gone_at").is_some()
+    };
+    keep_lines(&origin, |_, line| !line.contains(r#""id":"0dbb0001""#));
+    lake.run();
+    assert!(!is_gone());
+    write(&fork, b"{\"type\":\"custom\"}\n");
+    for full in [false, true] {
+        lake.run_with(|options| options.full = full);
+        assert!(is_gone(), "full: {full}");
+    }
+}
+
+#[test]
 fn turns_stay_when_their_prompts_are_dropped() {
     let numbers = |lake: &Built<'_>| -> BTreeSet<(String, i64)> {
         let row = |row: &Value, id: &str| (row[id].to_string(), row["turn"].as_i64().unwrap());

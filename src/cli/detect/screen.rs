@@ -83,7 +83,8 @@ impl<'a> Screen<'a> {
         if !hidden.is_empty() {
             let count = plural(u64::try_from(hidden.len()).unwrap_or(u64::MAX), "finding");
             let at_least = at_least(hidden.iter().copied().any(is_unpriced));
-            let sum = priced(hidden.iter().copied());
+            // Less than a cent as a lower bound says nothing.
+            let sum = priced(hidden.iter().copied()).filter(|sum| *sum >= 0.01 || at_least.is_empty());
             let sum = sum.map_or_else(String::new, |sum| format!(", {}{at_least}", usd_in_words(sum)));
             let line = format!("Not shown: {count}{sum}. All of them: llrem detect --limit off");
             text.extend(["\n", &look.paint.dim_lines(&wrap(&line, columns, 2))]);
