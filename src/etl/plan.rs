@@ -62,14 +62,17 @@ pub(super) fn plan(run: Run<'_>, manifest: &Manifest) -> Result<Plan> {
     Ok(Plan { found, changed, apart, vanished, dropped })
 }
 
-/// Returns the sections that a file no longer has. With `--full` these are also the ones that earlier runs missed.
+/// Returns the sections that a file no longer has. With `--full`, and if the file itself was away, these are also the ones
+/// that earlier runs missed.
 fn dropped_of(whole: &Planned, options: &Options, manifest: &Manifest, here: &HashSet<&str>) -> Dropped {
     if whole.section.is_some() || !whole.has_sections() || whole.is_emptied() {
         return Dropped::new();
     }
+    let is_back = manifest.sources.get(&whole.name).is_some_and(|entry| entry.state == SourceState::Gone);
+    let takes_missed = options.full || is_back;
     let known = manifest.sections_of(&whole.name);
     let dropped =
-        known.filter(|(name, entry)| !here.contains(name) && (options.full || entry.state != SourceState::Gone));
+        known.filter(|(name, entry)| !here.contains(name) && (takes_missed || entry.state != SourceState::Gone));
     dropped.map(|(name, _)| (name.into(), Arc::clone(&whole.name))).collect()
 }
 
