@@ -248,7 +248,7 @@ fn source_entry(now: i64, read: &Read, mut text: impl FnMut(&'static str) -> Arc
         rows: [0; 4],
         extracted_at: now,
         llrem_version: text(env!("CARGO_PKG_VERSION")),
-        notes: read.notes.clone(),
+        notes: read.notes.clone().into(),
         extent: read.extent.clone(),
     }
 }

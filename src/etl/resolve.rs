@@ -210,8 +210,7 @@ fn changed_old_sessions(shared: &Shared<'_>) -> Vec<(PartName, String, &'static 
 fn sessions_with_new_children(shared: &Shared<'_>, outcomes: &[Outcome]) -> Vec<(PartName, String, &'static str)> {
     let mut calls = KeySet::default();
     for read in outcomes.iter().flat_map(|outcome| &outcome.reads) {
-        let before =
-            shared.manifest.sources.get(&*read.planned.name).map(|entry| entry.notes.as_slice()).unwrap_or_default();
+        let before = shared.manifest.sources.get(&*read.planned.name).map(|entry| &*entry.notes).unwrap_or_default();
         let new = read.notes.iter().filter(|note| note.field == NoteField::ChildSession && !before.contains(note));
         calls.extend(new.map(|note| note.key));
     }

@@ -55,7 +55,7 @@ struct Member {
     /// True if its source can be read, so that it can provide rows that it did not have.
     can_gain: bool,
     /// Place of each key among its records and facts. Filled on first use.
-    keys: Option<KeyMap<Place>>,
+    keys: Option<Box<KeyMap<Place>>>,
 }
 
 #[derive(Clone, Copy)]
@@ -464,7 +464,8 @@ impl Owners {
         let keys = member.keys.get_or_insert_with(|| {
             let facts = replica.facts.iter().zip(0..).map(|(fact, at)| (fact.key, Place::Fact(at)));
             // If a key names both, the record wins.
-            facts.chain(replica.records.iter().zip(0..).map(|(record, at)| (record.key, Place::Record(at)))).collect()
+            let records = replica.records.iter().zip(0..).map(|(record, at)| (record.key, Place::Record(at)));
+            Box::new(facts.chain(records).collect())
         });
         keys.get(&key).map(|place| (&**replica, *place))
     }

@@ -68,7 +68,7 @@ pub(crate) struct SourceEntry {
     pub(crate) extracted_at: i64,
     pub(crate) llrem_version: Arc<str>,
     /// Notes on other sources' sessions.
-    pub(crate) notes: Vec<Note>,
+    pub(crate) notes: Box<[Note]>,
     /// Extent of its files before the last reading. Stored after the ledger, where earlier versions of llrem ignore it.
     #[serde(skip)]
     pub(crate) extent: Option<Extent>,

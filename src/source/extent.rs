@@ -22,7 +22,7 @@ const DATABASE: &[u8] = b"SQLite format 3\0";
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct Extent {
     /// Size of the main file and of each companion; `None` for a file that does not exist. Bytes.
-    sizes: Vec<Option<u64>>,
+    sizes: Box<[Option<u64>]>,
     /// Hash of their beginnings and ends.
     hash: u64,
 }
@@ -34,7 +34,7 @@ impl Extent {
             Ok(metadata) => metadata.is_file().then_some(Some(metadata.len())),
             Err(error) => (error.kind() == io::ErrorKind::NotFound).then_some(None),
         };
-        let sizes: Vec<Option<u64>> = files(path, companions).map(size).collect::<Option<_>>()?;
+        let sizes: Box<[Option<u64>]> = files(path, companions).map(size).collect::<Option<_>>()?;
         let hash = hash(path, companions, &sizes)?;
         Some(Self { sizes, hash })
     }
