@@ -102,17 +102,21 @@ pub(super) fn finish(
         }
     }
     let mut totals = report::ReadTotals::default();
-    let mut entries = Vec::with_capacity(reads.iter().map(Vec::len).sum());
+    let mut new = Vec::with_capacity(reads.iter().map(Vec::len).sum());
     let mut texts: HashMap<&'static str, Arc<str>> = HashMap::new();
     let mut text = |text: &'static str| Arc::clone(texts.entry(text).or_insert_with(|| text.into()));
     let mut seen = HashSet::new();
     // Two groups may have read a source.
     for read in reads.into_iter().flatten().filter(|read| seen.insert(Arc::clone(&read.planned.name))) {
-        entries.push((Arc::clone(&read.planned.name), source_entry(run.now, &read, &mut text)));
+        let entry = source_entry(run.now, &read, &mut text);
+        match manifest.sources.get_mut(&read.planned.name) {
+            Some(known) => *known = entry,
+            None => new.push((Arc::clone(&read.planned.name), entry)),
+        }
         totals.add(run, &read);
     }
     // Not one by one: the map's nodes would stay half empty.
-    manifest.sources.append(&mut entries.into_iter().collect());
+    manifest.sources.append(&mut new.into_iter().collect());
     count_rows(&mut manifest);
     Ok(Finished { steps, manifest, reads: totals, written })
 }
