@@ -259,7 +259,7 @@ fn sessions(layout: &Layout, machine: &str, parts: &[(&PartName, &PartEntry)]) -
     let mut rows: Vec<SessionRow<'_>> =
         columns.flat_map(|(count, columns)| (0..count).map(move |row| columns.row(row))).collect();
     let entries = parts.iter().flat_map(|(_, part)| &part.sessions);
-    let begun: HashMap<&str, Option<i64>> = entries.map(|entry| (entry.id.as_str(), entry.started_at)).collect();
+    let begun: HashMap<&str, Option<i64>> = entries.map(|entry| (&*entry.id, entry.started_at)).collect();
     rows.sort_by_key(|row| (begun.get(row.session_id).copied().flatten(), row.session_id));
     let mut sorted = Sessions::default();
     for row in rows {

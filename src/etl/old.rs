@@ -58,11 +58,14 @@ impl OldClaims {
                     Some(known) => known.into_iter().map(StoredReplica::whole).collect(),
                     None => claims::open(&layout.root().join(Layout::claims(part)))?,
                 };
+                let entries = manifest.parts.get(part).into_iter().flat_map(|part| &part.sessions);
+                let ids: HashSet<&Arc<str>> = entries.map(|entry| &entry.id).collect();
                 let part = Arc::new(PartName::clone(part));
                 let old = |mut stored: StoredReplica| {
                     let source = read_again.get(&*stored.source);
-                    // The name is in memory already.
+                    // These names are in memory already.
                     stored.source = source.cloned().unwrap_or(stored.source);
+                    stored.session = ids.get(&stored.session).map_or(stored.session, |id| Arc::clone(id));
                     let is_read_again = source.is_some();
                     OldReplica { part: Arc::clone(&part), is_read_again, stored, unpacked: Mutex::default() }
                 };

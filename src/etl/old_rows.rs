@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use arrow::array::cast::AsArray;
 use arrow::array::{Array, RecordBatch};
 
@@ -40,7 +42,7 @@ struct OldTable {
     file: StoredFile,
     /// The first row of each session, and the end of the last.
     sessions: Vec<u64>,
-    ids: Vec<String>,
+    ids: Vec<Arc<str>>,
     groups: Vec<Group>,
     reading: Option<Reading>,
 }
@@ -243,7 +245,7 @@ impl OldTable {
     /// Checks that the rows of a file are where the manifest says.
     fn check(&self, rows: &RecordBatch, session: usize) -> Result<()> {
         let ids = rows.columns().first().and_then(|column| column.as_string_opt::<i32>());
-        let id = self.ids.get(session).map(String::as_str);
+        let id = self.ids.get(session).map(|id| &**id);
         if ids.is_some_and(|ids| (0..ids.len()).all(|row| Some(ids.value(row)) == id)) {
             return Ok(());
         }

@@ -435,7 +435,7 @@ fn add_unread(plan: &Plan, run: Run<'_>, manifest: &Manifest, damaged: &Damaged,
         let is_damaged = damaged.parts.contains(name);
         let sessions = part.sessions.iter();
         let sessions = sessions.filter(|session| is_damaged || (takes_archived && session.sources.iter().all(is_gone)));
-        let forced: BTreeSet<String> = sessions.map(|session| session.id.clone()).collect();
+        let forced: BTreeSet<String> = sessions.map(|session| session.id.to_string()).collect();
         if !forced.is_empty() {
             let parts = BTreeSet::from([name.clone()]);
             groups.merge(Group { agent: agent.about().id, parts, forced, ..Group::default() });

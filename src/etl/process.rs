@@ -38,7 +38,7 @@ pub(super) enum Work {
 /// Reads a group's sources, decides which records they own, and writes the changed parts to the staging folder.
 pub(super) fn process(shared: &Shared<'_>, group: Group, work: Work) -> Result<Outcome> {
     let mut reads = Vec::new();
-    let mut sessions: BTreeMap<String, Vec<ReadSession>> = BTreeMap::new();
+    let mut sessions: BTreeMap<Arc<str>, Vec<ReadSession>> = BTreeMap::new();
     let mut childless = KeySet::default();
     let read_one = |planned: &Arc<Planned>| {
         check_interrupt()?;
@@ -54,7 +54,7 @@ pub(super) fn process(shared: &Shared<'_>, group: Group, work: Work) -> Result<O
         reads.push(read);
         for session in found {
             childless.extend(session.childless.iter().copied());
-            sessions.entry(session.replica.session.to_string()).or_default().push(session);
+            sessions.entry(Arc::clone(&session.replica.session)).or_default().push(session);
         }
     }
     let readings = readings(shared, &group, &reads);
@@ -85,31 +85,33 @@ fn readings(shared: &Shared<'_>, group: &Group, reads: &[Read]) -> Readings {
 fn old_sessions<'m>(shared: &'m Shared<'_>, group: &Group) -> HashMap<&'m str, (PartName, &'m SessionEntry)> {
     let parts = group.parts.iter().filter_map(|name| shared.manifest.parts.get(name).map(|part| (name, part)));
     let sessions = parts.flat_map(|(name, part)| part.sessions.iter().map(move |session| (name, session)));
-    sessions.map(|(name, session)| (session.id.as_str(), (name.clone(), session))).collect()
+    sessions.map(|(name, session)| (&*session.id, (name.clone(), session))).collect()
 }
 
 /// Rebuilds the changed sessions, and lists those that were read and are unchanged.
 fn rebuild(
     shared: &Shared<'_>,
     group: &Group,
-    mut sessions: BTreeMap<String, Vec<ReadSession>>,
+    mut sessions: BTreeMap<Arc<str>, Vec<ReadSession>>,
     readings: &Readings,
-) -> Result<(Vec<Rebuilt>, Vec<String>)> {
+) -> Result<(Vec<Rebuilt>, Vec<Arc<str>>)> {
     let old = old_sessions(shared, group);
     for id in &group.forced {
-        sessions.entry(id.clone()).or_default();
+        sessions.entry(id.as_str().into()).or_default();
     }
     // If a source no longer gives a session, its rows stay as gone, unless the source has only grown.
-    for (id, (_, entry)) in &old {
+    for (_, entry) in old.values() {
         let is_read = entry.sources.iter().any(|it| group.sources.contains_key(it) || readings.contains_key(it));
-        if is_read && !sessions.contains_key(*id) {
-            sessions.insert((*id).to_owned(), Vec::new());
+        if is_read && !sessions.contains_key(&entry.id) {
+            sessions.insert(Arc::clone(&entry.id), Vec::new());
         }
     }
     find_renamed(shared, group.agent, &mut sessions, |id| old.get(id).map(|(part, _)| part))?;
     let (mut rebuilt, mut same) = (Vec::new(), Vec::new());
     for (id, reads) in sessions {
-        let known = old.get(id.as_str());
+        let known = old.get(&*id);
+        // The lake's copy of the id is in memory already.
+        let id = known.map_or(id, |(_, entry)| Arc::clone(&entry.id));
         let old_part = known.map(|(part, _)| part.clone());
         let session = Rebuilt::new(group.agent, id, reads, &shared.old, old_part, shared.keeps_texts, readings);
         let is_same = known.is_some_and(|(_, entry)| {
@@ -122,7 +124,7 @@ fn rebuild(
         if !is_same
             || shared.run.options.full
             || group.is_outdated
-            || group.forced.contains(&session.id)
+            || group.forced.contains(&*session.id)
             || session.may_carry()
         {
             rebuilt.push(session);
@@ -135,7 +137,13 @@ fn rebuild(
 
 /// Registers the sessions' replicas, and marks the records that they own. Unchanged sessions that were read still
 /// compete with others.
-fn judge(shared: &Shared<'_>, agent: &str, rebuilt: &mut [Rebuilt], same: &[String], readings: &Readings) {
+fn judge(
+    shared: &Shared<'_>,
+    agent: &str,
+    rebuilt: &mut [Rebuilt],
+    same: &[Arc<str>],
+    readings: &Readings,
+) {
     let members = rebuilt.iter().flat_map(Rebuilt::members).filter(|_| !shared.old.is_empty());
     let keys = Keys::of(members.map(|member| &member.replica));
     let sharers = shared.old.sharers(&keys);
@@ -175,7 +183,7 @@ fn judge(shared: &Shared<'_>, agent: &str, rebuilt: &mut [Rebuilt], same: &[Stri
 
 fn write_parts(shared: &Shared<'_>, group: &Group, rebuilt: Vec<Rebuilt>, work: Work) -> Result<Vec<NewPart>> {
     let mut targets: BTreeMap<PartName, Vec<Rebuilt>> = BTreeMap::new();
-    let ids: BTreeSet<String> = rebuilt.iter().map(|session| session.id.clone()).collect();
+    let ids: BTreeSet<Arc<str>> = rebuilt.iter().map(|session| session.id.clone()).collect();
     let mut dirty: BTreeSet<PartName> = rebuilt.iter().filter_map(|session| session.old_part.clone()).collect();
     if group.is_outdated {
         dirty.extend(group.parts.iter().cloned());
@@ -238,7 +246,7 @@ fn carried_rows<'r>(
         // Records of another file of the session may also have their row from a file that is gone.
         let carry = session.carry();
         if let Some(part) = session.old_part.as_ref().and_then(|part| parts.get(part)).filter(|_| !carry.is_empty()) {
-            by_part.entry(part).or_default().insert(session.id.clone(), carry);
+            by_part.entry(part).or_default().insert(session.id.to_string(), carry);
         }
     }
     let mut rows = HashMap::new();
@@ -262,7 +270,7 @@ fn carried_rows<'r>(
 
 fn write_part(
     shared: &Shared<'_>,
-    rebuilt_ids: &BTreeSet<String>,
+    rebuilt_ids: &BTreeSet<Arc<str>>,
     name: PartName,
     sessions: Vec<Rebuilt>,
     carried: &mut CarriedBySession,
@@ -296,7 +304,7 @@ fn write_part(
         }
     }
     let PartOutput { sessions, mut rows, projects, unpriced, replicas, mut balance, .. } = output;
-    let stays: HashSet<&str> = sessions.iter().filter(|it| !it.is_new).map(|it| it.entry.id.as_str()).collect();
+    let stays: HashSet<&str> = sessions.iter().filter(|it| !it.is_new).map(|it| &*it.entry.id).collect();
     balance.close(shared.old.of_part(&name).iter().filter(|old| !stays.contains(&*old.stored.session)));
     let claims = shared.run.layout.staging().join(format!("{stem}.claims"));
     let bytes = claims::encode(&replicas)?;
@@ -326,7 +334,11 @@ impl Piece<'_> {
 }
 
 /// The sessions of a part, unchanged and rebuilt, in the order of their rows.
-fn in_order<'m>(old: &'m [SessionEntry], rebuilt_ids: &BTreeSet<String>, mut rebuilt: Vec<Rebuilt>) -> Vec<Piece<'m>> {
+fn in_order<'m>(
+    old: &'m [SessionEntry],
+    rebuilt_ids: &BTreeSet<Arc<str>>,
+    mut rebuilt: Vec<Rebuilt>,
+) -> Vec<Piece<'m>> {
     rebuilt.sort_by_cached_key(|session| (session.begun(), session.id.clone()));
     let mut rebuilt = rebuilt.into_iter().peekable();
     let mut pieces = Vec::new();
@@ -371,7 +383,7 @@ struct PartOutput<'p, 's> {
 impl PartOutput<'_, '_> {
     fn add_rebuilt(&mut self, mut session: Rebuilt, carried: &mut CarriedBySession) -> Result<()> {
         check_interrupt()?;
-        let carried = carried.remove(&session.id);
+        let carried = carried.remove(&*session.id);
         let is_damaged = session.old_part.as_ref().is_some_and(|part| self.shared.damaged_parts.contains(part));
         if is_damaged {
             session.forget_lost(carried.as_ref().map(|carried| &carried.known));

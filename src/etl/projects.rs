@@ -45,7 +45,7 @@ pub(super) fn tell(manifest: &Manifest, new: &[NewPart], notes: &mut AllNotes) -
     for (part, entry) in nameless {
         let path = entry.project_hash.as_ref().and_then(|hash| paths.get(hash));
         if let Some(path) = path {
-            let said = notes.entry((part.agent.clone(), entry.id.clone())).or_default();
+            let said = notes.entry((part.agent.clone(), entry.id.to_string())).or_default();
             said.project_path = Some((*path).clone());
         }
     }

@@ -28,7 +28,7 @@ use crate::tables::{MESSAGES, PerRecordTable, TOOL_CALLS, ToolCallColumns, USAGE
 
 /// A session that is being rebuilt.
 pub(super) struct Rebuilt {
-    pub(super) id: String,
+    pub(super) id: Arc<str>,
     /// Part that held it.
     pub(super) old_part: Option<PartName>,
     pub(super) sources: Vec<SourceOf>,
@@ -84,7 +84,7 @@ impl Rebuilt {
     /// Rebuilds a session from what was read and from the lake.
     pub(super) fn new(
         agent: &str,
-        id: String,
+        id: Arc<str>,
         mut reads: Vec<ReadSession>,
         old: &OldClaims,
         old_part: Option<PartName>,
@@ -120,7 +120,8 @@ impl Rebuilt {
         let known = olds.iter().flat_map(|old| &old.records);
         let old_places: KeyMap<i64> = known.map(|record| (record.key, i64::from(record.seq))).collect();
         let source_of = |mut read: ReadSession| {
-            let member = Member::new(std::mem::take(&mut read.replica));
+            let replica = Replica { session: Arc::clone(&id), ..std::mem::take(&mut read.replica) };
+            let member = Member::new(replica);
             SourceOf { read, member, places: HashMap::new() }
         };
         let sources = reads.into_iter().map(source_of).collect();

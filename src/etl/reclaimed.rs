@@ -17,7 +17,7 @@ use crate::tables::{CostSource, LAKE_TABLES, MessageColumns, SessionColumns, Too
 /// because the others that had them are not known any more.
 pub(super) fn of_rows(layout: &Layout, manifest: &Manifest, name: &PartName, part: &PartEntry) -> Result<Vec<Replica>> {
     let mut replicas: Replicas<'_> =
-        part.sessions.iter().map(|entry| (entry.id.as_str(), (without_records(name, entry), Vec::new()))).collect();
+        part.sessions.iter().map(|entry| (&*entry.id, (without_records(name, entry), Vec::new()))).collect();
     let mut others = Vec::new();
     for entry in &part.sessions {
         let other = |source: &Arc<str>| Replica { source: Arc::clone(source), ..without_records(name, entry) };
@@ -39,7 +39,7 @@ type Replicas<'p> = BTreeMap<&'p str, (Replica, Vec<ResponseCopy>)>;
 
 fn without_records(name: &PartName, entry: &SessionEntry) -> Replica {
     Replica {
-        session: entry.id.as_str().into(),
+        session: Arc::clone(&entry.id),
         source: entry.sources.first().cloned().unwrap_or_default(),
         first_moment: entry.started_at,
         facts: vec![Fact { key: session_key(&name.agent, &entry.id), since: 0, is_copy: false, is_gone: false }],

@@ -21,7 +21,7 @@ use crate::tables::{MessageColumns, PerRecordTable, ToolCallColumns, UsageColumn
 pub(super) fn find_renamed<'p>(
     shared: &Shared<'_>,
     agent: &str,
-    sessions: &mut BTreeMap<String, Vec<ReadSession>>,
+    sessions: &mut BTreeMap<Arc<str>, Vec<ReadSession>>,
     part_of: impl Fn(&str) -> Option<&'p PartName>,
 ) -> Result<()> {
     let mut missing: BTreeMap<&PartName, HashMap<String, Carry>> = BTreeMap::new();
@@ -29,7 +29,7 @@ pub(super) fn find_renamed<'p>(
         let Some(part) = part_of(session) else { continue };
         let carry = missing_records(shared, agent, session, reads);
         if !carry.is_empty() {
-            missing.entry(part).or_default().insert(session.clone(), carry);
+            missing.entry(part).or_default().insert(session.to_string(), carry);
         }
     }
     for (part, missing) in missing {

@@ -47,7 +47,7 @@ pub(super) fn stale(
             .get(&part)
             .into_iter()
             .flat_map(|part| &part.sessions)
-            .filter(|entry| entry.id == session);
+            .filter(|entry| *entry.id == session);
         let sources = sources.flat_map(|entry| &entry.sources).filter_map(|source| known.get(&**source).cloned());
         let group = Group {
             agent,
@@ -101,9 +101,9 @@ fn add_changed_verdicts(shared: &Shared<'_>, outcomes: &[Outcome], wider: &mut B
 /// Merges groups so that each session is in one group: a session that two groups read, or one of a part whose session
 /// another group read.
 fn add_split_sessions(shared: &Shared<'_>, outcomes: &[Outcome], wider: &mut BTreeMap<usize, Group>) {
-    let mut seen: HashMap<(&str, &String), usize> = HashMap::new();
+    let mut seen: HashMap<(&str, &str), usize> = HashMap::new();
     for (place, outcome) in outcomes.iter().enumerate() {
-        for session in new_sessions(outcome).map(|session| &session.id) {
+        for session in new_sessions(outcome).map(|session| &*session.id) {
             if let Some(other) = seen.insert((outcome.group.agent, session), place).filter(|other| *other != place) {
                 let group = outcomes.get(other).map(|other| other.group.clone()).unwrap_or_default();
                 widen(wider, place, outcomes, group);

@@ -39,7 +39,7 @@ pub(super) fn write(shared: &Shared<'_>, mut part: NewPart, notes: &AllNotes) ->
     for SessionOut { entry, is_new } in std::mem::take(&mut part.sessions) {
         let notes = notes_of(&entry.id);
         let made = if is_new { &new } else { &old };
-        if let Some((batch, row)) = made.get(&entry.id) {
+        if let Some((batch, row)) = made.get(&*entry.id) {
             rows.push(with_notes(SessionColumns::of(batch).row(*row), &entry, notes));
         }
         let notes = notes.map_or(0, SessionNotes::hash);
@@ -194,19 +194,19 @@ impl<'s> KnownSessions<'s> {
 
     /// Returns what the lake knows of a session; defaults for an unknown one.
     pub(super) fn facts(&mut self, session: &Rebuilt) -> Result<Known> {
-        let nothing = Facts { session_id: session.id.clone(), ..Facts::default() };
+        let nothing = Facts { session_id: session.id.to_string(), ..Facts::default() };
         let unknown = Known { facts: nothing, ..Known::default() };
         let Some(name) = &session.old_part else { return Ok(unknown) };
         if !self.parts.contains_key(name) {
             let mut rows = old_rows(self.shared, name)?;
             let entries = self.shared.manifest.parts.get(name).into_iter().flat_map(|part| &part.sessions);
             let known = entries.filter_map(|entry| {
-                let (batch, row) = rows.remove(&entry.id)?;
-                Some((entry.id.as_str(), (batch, row, entry)))
+                let (batch, row) = rows.remove(&*entry.id)?;
+                Some((&*entry.id, (batch, row, entry)))
             });
             self.parts.insert(name.clone(), known.collect());
         }
-        let known = self.parts.get(name).and_then(|sessions| sessions.get(session.id.as_str()));
+        let known = self.parts.get(name).and_then(|sessions| sessions.get(&*session.id));
         let Some((batch, row, entry)) = known else { return Ok(unknown) };
         let row = SessionColumns::of(batch).row(*row);
         let owned = |text: Option<&str>| text.map(str::to_owned);

@@ -111,7 +111,7 @@ impl PartEntry {
 /// A session as last written.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SessionEntry {
-    pub(crate) id: String,
+    pub(crate) id: Arc<str>,
     /// Paths of its sources.
     pub(crate) sources: Vec<Arc<str>>,
     /// First moment of a record that it owns.

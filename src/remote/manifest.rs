@@ -176,11 +176,8 @@ mod tests {
     use super::*;
 
     fn part(sessions: &[(&str, PerRecordTable<u64>)]) -> PartEntry {
-        let sessions = sessions.iter().map(|(id, rows)| SessionEntry {
-            id: (*id).to_owned(),
-            rows: *rows,
-            ..SessionEntry::default()
-        });
+        let sessions =
+            sessions.iter().map(|(id, rows)| SessionEntry { id: (*id).into(), rows: *rows, ..SessionEntry::default() });
         PartEntry { sessions: sessions.collect(), files: [const { None }; 4] }
     }
 

@@ -23,7 +23,7 @@ impl Session {
     }
 
     fn entry(&self) -> SessionEntry {
-        SessionEntry { id: self.id(), rows: self.rows, ..SessionEntry::default() }
+        SessionEntry { id: self.id().into(), rows: self.rows, ..SessionEntry::default() }
     }
 
     fn write(&self, writer: &mut PartWriter<'_>) {

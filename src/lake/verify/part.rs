@@ -33,7 +33,7 @@ pub(super) fn problems(
     identities: &Identities,
     ledger: &Mutex<Ledger>,
 ) -> Vec<String> {
-    let sessions = part.sessions.iter().enumerate().map(|(place, entry)| (entry.id.as_str(), (place, entry))).collect();
+    let sessions = part.sessions.iter().enumerate().map(|(place, entry)| (&*entry.id, (place, entry))).collect();
     let (sums, problems) = (Sums::default(), Vec::new());
     let mut check = Check { layout, manifest, name, part, identities, sessions, sums, problems };
     if let Err(error) = check.run() {
@@ -69,7 +69,7 @@ impl<'c> Check<'c> {
     }
 
     fn check_entries(&mut self) {
-        let ids = self.part.sessions.iter().map(|entry| entry.id.as_str());
+        let ids = self.part.sessions.iter().map(|entry| &*entry.id);
         for session in self.identities.repeated(&self.name.agent, "session_id", ids) {
             self.say(session, "the manifest has it more than once");
         }
@@ -94,7 +94,7 @@ impl<'c> Check<'c> {
             replicas.iter().map(|replica| (&*replica.session, &*replica.source)).collect();
         let entries = self.part.sessions.iter();
         let known: BTreeSet<(&str, &str)> =
-            entries.flat_map(|entry| entry.sources.iter().map(|source| (entry.id.as_str(), &**source))).collect();
+            entries.flat_map(|entry| entry.sources.iter().map(|source| (&*entry.id, &**source))).collect();
         for (session, source) in claimed.difference(&known) {
             self.say(session, &format!("`{path}` has claims of `{source}` for it, the manifest has not"));
         }
@@ -119,8 +119,7 @@ impl<'c> Check<'c> {
                 for row in 0..batch.num_rows() {
                     let id = rows.text("session_id", row).unwrap_or_default();
                     let seq = rows.number("seq", row);
-                    let Some((number, session)) =
-                        self.sessions.get(id).map(|(number, entry)| (*number, entry.id.as_str()))
+                    let Some((number, session)) = self.sessions.get(id).map(|(number, entry)| (*number, &*entry.id))
                     else {
                         self.say(id, &format!("`{path}` has rows of it, the manifest does not know it"));
                         continue;
@@ -139,7 +138,7 @@ impl<'c> Check<'c> {
             }
         }
         for entry in &self.part.sessions {
-            let found = counts.get(entry.id.as_str()).copied().unwrap_or_default();
+            let found = counts.get(&*entry.id).copied().unwrap_or_default();
             if found != entry.rows {
                 let shown = |[messages, calls, usage]: PerRecordTable<u64>| {
                     format!("{messages} messages, {calls} tool calls, {usage} usage rows")
@@ -196,7 +195,7 @@ impl<'c> Check<'c> {
             }
         }
         let empty = self.part.sessions.iter().filter(|entry| entry.rows == [0; 3]);
-        for entry in empty.filter(|entry| entry.has_row() != found.contains(&entry.id)) {
+        for entry in empty.filter(|entry| entry.has_row() != found.contains(&*entry.id)) {
             let said = if entry.has_row() {
                 "the manifest says it is a session, `sessions` lacks it"
             } else {

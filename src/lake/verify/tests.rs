@@ -145,8 +145,7 @@ fn a_session_without_rows_has_its_own_all_the_same() {
     let mut subject = Subject::new();
     let part = subject.manifest.parts.values_mut().next().unwrap();
     let begun = Facts { is_one_when_empty: true, ..Facts::default() };
-    let empty =
-        SessionEntry { id: "empty".to_owned(), marks: Marks::of(&begun), rows: [0; 3], ..part.sessions[0].clone() };
+    let empty = SessionEntry { id: "empty".into(), marks: Marks::of(&begun), rows: [0; 3], ..part.sessions[0].clone() };
     part.sessions.push(empty);
     assert_found(&subject.problems(), "`sessions` lacks it");
 }
