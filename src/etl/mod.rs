@@ -96,7 +96,7 @@ struct Shared<'a> {
     redactor: Redactor,
     pricer: Pricer,
     syncer: Syncer,
-    old: OldClaims,
+    old: Arc<OldClaims>,
     /// True if rows with texts stay where their sources have less of them: not if another policy stored the texts.
     keeps_texts: bool,
     /// Names of the sources that the pass reads.

@@ -94,9 +94,25 @@ impl OldClaims {
 
     /// Returns the replicas of a session.
     pub(super) fn of_session(&self, agent: &str, session: &str) -> impl Iterator<Item = &OldReplica> {
+        self.places_of(agent, session).filter_map(|place| self.replicas.get(place))
+    }
+
+    fn places_of(&self, agent: &str, session: &str) -> impl Iterator<Item = usize> {
         let key = session_key(agent, session);
         let places = self.by_session.iter().skip(self.by_session.partition_point(|(other, _)| *other < key));
-        places.take_while(move |(other, _)| *other == key).filter_map(|(_, place)| self.replicas.get(*place))
+        places.take_while(move |(other, _)| *other == key).map(|(_, place)| *place)
+    }
+
+    /// Returns the number of the replica that is equal to this one.
+    pub(super) fn number_of(&self, agent: &str, replica: &Replica) -> Option<u32> {
+        let is_equal = |old: &OldReplica| old.stored.source == replica.source && *old.replica() == *replica;
+        let mut places = self.places_of(agent, &replica.session);
+        places.find(|place| self.replicas.get(*place).is_some_and(is_equal)).and_then(|place| place.try_into().ok())
+    }
+
+    /// Decodes the replica with a number.
+    pub(super) fn unpack(&self, number: u32) -> Replica {
+        self.replicas.get(number as usize).map(|old| old.stored.unpack()).unwrap_or_default()
     }
 
     /// Returns the replicas of a part's sessions.

@@ -12,6 +12,7 @@ use super::plan::{Plan, groups};
 use super::policy::Policy;
 use super::{Options, Run, Shared};
 use crate::error::{Error, Result};
+use crate::identity::Owners;
 use crate::lake::manifest::Manifest;
 use crate::lake::syncer::Syncer;
 use crate::pricing::{PriceTable, Pricer};
@@ -46,6 +47,8 @@ pub(super) fn prepare<'a>(
     };
     let ((pricer, redactor), work) = rayon::join(rules, work);
     let (groups, read_again, old) = work?;
+    let old = Arc::new(old);
+    let of_lake = Arc::clone(&old);
     let shared = Shared {
         run,
         manifest,
@@ -59,7 +62,7 @@ pub(super) fn prepare<'a>(
         damaged_parts: &damaged.parts,
         vanished: plan.vanished.iter().cloned().collect(),
         dropped: plan.dropped.clone(),
-        owners: Mutex::default(),
+        owners: Mutex::new(Owners::over(Box::new(move |number| of_lake.unpack(number)))),
         redactions: Mutex::default(),
         bytes: AtomicU64::new(0),
         staged: AtomicU64::new(0),

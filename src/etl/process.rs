@@ -137,13 +137,7 @@ fn rebuild(
 
 /// Registers the sessions' replicas, and marks the records that they own. Unchanged sessions that were read still
 /// compete with others.
-fn judge(
-    shared: &Shared<'_>,
-    agent: &str,
-    rebuilt: &mut [Rebuilt],
-    same: &[Arc<str>],
-    readings: &Readings,
-) {
+fn judge(shared: &Shared<'_>, agent: &str, rebuilt: &mut [Rebuilt], same: &[Arc<str>], readings: &Readings) {
     let members = rebuilt.iter().flat_map(Rebuilt::members).filter(|_| !shared.old.is_empty());
     let keys = Keys::of(members.map(|member| &member.replica));
     let sharers = shared.old.sharers(&keys);
@@ -178,6 +172,11 @@ fn judge(
         }
         session.held = held;
         session.place();
+        for member in session.sources.iter().map(|source| &source.member) {
+            if let Some(in_lake) = shared.old.number_of(agent, &member.replica) {
+                owners.leave_in_lake(member.number, in_lake);
+            }
+        }
     }
 }
 

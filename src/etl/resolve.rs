@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use super::Shared;
 use super::group::{Group, Outcome};
-use super::old::OldReplica;
 use super::plan::{Groups, leads_to_others, real_home};
 use super::read::Planned;
 use super::sessions::AllNotes;
@@ -184,16 +183,17 @@ fn changed_old_sessions(shared: &Shared<'_>) -> Vec<(PartName, String, &'static 
     if owners.members().all(|(.., is_read)| is_read) {
         return Vec::new();
     }
-    let members = owners
-        .members()
-        .map(|(number, agent, replica, is_read)| (number, agent.to_owned(), Arc::clone(replica), is_read));
-    let (read, unread): (Vec<_>, Vec<_>) = members.collect::<Vec<_>>().into_iter().partition(|(.., is_read)| *is_read);
+    let members = owners.members().map(|(number, agent, is_read)| (number, Arc::clone(agent), is_read));
+    let (read, unread): (Vec<_>, Vec<_>) = members.partition(|(.., is_read)| *is_read);
     let mut news = News::default();
-    for (number, agent, replica, _) in read {
-        news.add(shared, &mut owners, &agent, number, &replica);
+    for (number, agent, _) in read {
+        if let Some(replica) = owners.replica(number) {
+            news.add(shared, &mut owners, &agent, number, &replica);
+        }
     }
     let mut changed = BTreeSet::new();
-    for (number, agent, replica, _) in unread {
+    for (number, agent, _) in unread {
+        let Some(replica) = owners.replica(number) else { continue };
         if !news.concerns(&mut owners, number, &replica) {
             continue;
         }
@@ -240,7 +240,7 @@ struct News {
 impl News {
     fn add(&mut self, shared: &Shared<'_>, owners: &mut Owners, agent: &str, number: u32, replica: &Replica) {
         let before = shared.old.of_session(agent, &replica.session).find(|old| old.stored.source == replica.source);
-        let before = before.map(OldReplica::replica);
+        let before = before.map(|before| before.stored.unpack());
         let is_new = |copy: &ResponseCopy| {
             !before.as_ref().is_some_and(|before| before.responses.of(copy.key).any(|known| known == *copy))
         };
@@ -251,7 +251,7 @@ impl News {
             let copies = replica.records.iter().filter(|it| it.state != State::Gone && !it.is_owned);
             copies.map(|record| record.key).collect()
         };
-        let held_before = before.as_ref().map(|before| held(before)).unwrap_or_default();
+        let held_before = before.as_ref().map(held).unwrap_or_default();
         self.turned.extend(held_before.symmetric_difference(&held(replica)));
         let verdict = owners.judge(number);
         let has = replica.records.iter().zip(verdict.owned).filter(|(_, owned)| *owned).map(|(record, _)| record.key);

@@ -43,11 +43,18 @@ pub(crate) struct Owners {
     decided: KeyMap<Decision>,
     /// Since when each fact is present.
     since: KeyMap<Option<i64>>,
+    /// Decodes replicas of the lake.
+    of_lake: Option<OfLake>,
 }
 
+/// Decodes the replica of the lake with a number.
+type OfLake = Box<dyn Fn(u32) -> Replica + Send>;
+
 struct Member {
-    replica: Arc<Replica>,
+    replica: Body,
     session: u32,
+    is_side: bool,
+    first_moment: Option<i64>,
     /// True if its source was read in this run, so that its rows are available.
     is_read: bool,
     /// True if its source was read in this run and no longer has the session.
@@ -56,6 +63,13 @@ struct Member {
     can_gain: bool,
     /// Place of each key among its records and facts. Filled on first use.
     keys: Option<Box<KeyMap<Place>>>,
+}
+
+/// The content of a replica. A run over an unchanged lake reads millions of records that the lake has too.
+enum Body {
+    Decoded(Arc<Replica>),
+    /// Only the lake has it, packed, as its replica with this number.
+    OfLake(u32),
 }
 
 #[derive(Clone, Copy)]
@@ -104,6 +118,11 @@ pub(crate) struct Verdict {
 }
 
 impl Owners {
+    /// Creates owners that need not hold replicas that the lake has too.
+    pub(crate) fn over(of_lake: OfLake) -> Self {
+        Self { of_lake: Some(of_lake), ..Self::default() }
+    }
+
     /// Adds a replica, or replaces it by what was read. Returns its number.
     pub(crate) fn add(&mut self, agent: &str, replica: Arc<Replica>, is_read: bool, can_gain: bool) -> u32 {
         let session = self.session_number(agent, &replica);
@@ -126,7 +145,18 @@ impl Owners {
     fn insert(&mut self, session: u32, replica: Arc<Replica>, is_read: bool, can_gain: bool) -> u32 {
         let number = number(self.members.len());
         self.index(number, &replica, None);
-        self.members.push(Member { replica, session, is_read, is_dropped: false, can_gain, keys: None });
+        let (is_side, first_moment) = (replica.is_side, replica.first_moment);
+        let (replica, is_dropped) = (Body::Decoded(replica), false);
+        self.members.push(Member {
+            replica,
+            session,
+            is_side,
+            first_moment,
+            is_read,
+            is_dropped,
+            can_gain,
+            keys: None,
+        });
         if let Some(session) = self.sessions.get_mut(session as usize) {
             session.members.push(number);
             session.word = None;
@@ -150,7 +180,7 @@ impl Owners {
     /// Adds a replica whose source was read and no longer has its session, or replaces it. Returns its number.
     pub(crate) fn add_dropped(&mut self, agent: &str, replica: &Arc<Replica>) -> u32 {
         let number = self.add(agent, Arc::clone(replica), false, false);
-        if self.replica(number) != Some(replica) {
+        if self.replica(number).as_ref() != Some(replica) {
             self.replace(number, replica, false, false);
         }
         if let Some(member) = self.members.get_mut(number as usize) {
@@ -160,11 +190,13 @@ impl Owners {
     }
 
     fn replace(&mut self, number: u32, replica: &Arc<Replica>, is_read: bool, can_gain: bool) {
+        let before = self.replica(number);
         if let Some(member) = self.members.get_mut(number as usize) {
             let session = member.session;
-            let before = std::mem::replace(&mut member.replica, Arc::clone(replica));
+            member.replica = Body::Decoded(Arc::clone(replica));
+            (member.is_side, member.first_moment) = (replica.is_side, replica.first_moment);
             (member.is_read, member.can_gain, member.keys) = (is_read, can_gain, None);
-            self.index(number, replica, Some(&before));
+            self.index(number, replica, before.as_deref());
             if let Some(session) = self.sessions.get_mut(session as usize) {
                 session.word = None;
             }
@@ -196,16 +228,33 @@ impl Owners {
     }
 
     /// Returns the replica with a number.
-    pub(crate) fn replica(&self, number: u32) -> Option<&Arc<Replica>> {
-        self.members.get(number as usize).map(|member| &member.replica)
+    pub(crate) fn replica(&self, number: u32) -> Option<Arc<Replica>> {
+        let member = self.members.get(number as usize)?;
+        match &member.replica {
+            Body::Decoded(replica) => Some(Arc::clone(replica)),
+            Body::OfLake(number) => {
+                let mut replica = (self.of_lake.as_ref()?)(*number);
+                // A reading does not know which records it owns.
+                let held = replica.records.iter_mut().filter(|record| !record.is_of_lake());
+                held.for_each(|record| record.is_owned = false);
+                Some(Arc::new(replica))
+            }
+        }
     }
 
-    /// Returns each replica with its number, its agent, and whether a reading of this run decided what it has.
-    pub(crate) fn members(&self) -> impl Iterator<Item = (u32, &str, &Arc<Replica>, bool)> {
-        let agent = |member: &Member| self.sessions.get(member.session as usize).map_or("", |it| &*it.agent);
+    /// Frees a replica that was read and judged, because the lake has the same one. A replica with a contested key stays
+    /// in memory.
+    pub(crate) fn leave_in_lake(&mut self, number: u32, in_lake: u32) {
+        if let Some(member) = self.members.get_mut(number as usize).filter(|member| member.keys.is_none()) {
+            member.replica = Body::OfLake(in_lake);
+        }
+    }
+
+    /// Returns the number of each replica with its agent, and whether a reading of this run decided what it has.
+    pub(crate) fn members(&self) -> impl Iterator<Item = (u32, &Arc<str>, bool)> {
+        let agent = |member: &Member| self.sessions.get(member.session as usize).map(|session| &session.agent);
         let members = self.members.iter().zip(0..);
-        members
-            .map(move |(member, number)| (number, agent(member), &member.replica, member.is_read || member.is_dropped))
+        members.filter_map(move |(member, number)| Some((number, agent(member)?, member.is_read || member.is_dropped)))
     }
 
     /// True if any replica has a key.
@@ -230,7 +279,7 @@ impl Owners {
     /// Decides every record of a replica.
     pub(crate) fn judge(&mut self, number: u32) -> Verdict {
         let mut verdict = Verdict { owned: Vec::new(), forked_from: None, held: KeySet::default(), hash: 0 };
-        let Some(replica) = self.replica(number).cloned() else { return verdict };
+        let Some(replica) = self.replica(number) else { return verdict };
         verdict.owned.reserve(replica.records.len());
         let mut last_copied = None;
         let superseded = self.superseded(&replica);
@@ -292,7 +341,8 @@ impl Owners {
         verdict: &mut Verdict,
         last_copied: &mut Option<i64>,
     ) {
-        let origin = owner.and_then(|owner| self.replica(owner)).map(|replica| replica.session.clone());
+        let session = owner.and_then(|owner| self.sessions.get(self.session(owner)? as usize));
+        let origin = session.map(|session| Arc::clone(&session.id));
         if *last_copied < Some(record.moment) && origin.as_ref() != Some(&replica.session) {
             verdict.forked_from = origin;
             *last_copied = Some(record.moment);
@@ -381,7 +431,8 @@ impl Owners {
         let is_copy = originals.binary_search(&member.session).is_err();
         let can_show = self.can_show(number, claim);
         let rank = self.rank_of(number)?;
-        let replica = &member.replica;
+        // Its claim was made from it.
+        let Body::Decoded(replica) = &member.replica else { return None };
         let source = (Reverse(replica.records.len()), &*replica.source);
         let within_session = (Reverse(claim.fullness), claim.is_copy, source);
         // The fullness is unknown in memories of earlier versions, and in those rebuilt from the rows.
@@ -406,8 +457,7 @@ impl Owners {
 
     /// True if all replicas of the session are a subagent's.
     fn is_side(&self, session: &Session) -> bool {
-        let mut members = session.members.iter().filter_map(|number| self.replica(*number));
-        members.all(|replica| replica.is_side)
+        self.members_of(session).all(|member| member.is_side)
     }
 
     /// Sorts the sessions by first moment, lexicographic order and id.
@@ -436,15 +486,20 @@ impl Owners {
     }
 
     fn begun(&self, session: &Session) -> i64 {
-        let replicas = session.members.iter().filter_map(|number| self.replica(*number));
-        replicas.filter_map(|replica| replica.first_moment).min().unwrap_or(i64::MAX)
+        self.members_of(session).filter_map(|member| member.first_moment).min().unwrap_or(i64::MAX)
+    }
+
+    fn members_of(&self, session: &Session) -> impl Iterator<Item = &Member> {
+        session.members.iter().filter_map(|number| self.members.get(*number as usize))
     }
 
     fn make_word(&mut self, session: u32) {
         let Some(known) = self.sessions.get(session as usize).filter(|session| session.word.is_none()) else { return };
-        let replicas = known.members.iter().filter_map(|number| self.replica(*number));
-        let messages = replicas.flat_map(|replica| &replica.records).filter(|record| record.kind == Kind::Message);
-        let mut word: Vec<(i64, u64)> = messages.map(|record| (record.moment, record.key)).collect();
+        let mut word: Vec<(i64, u64)> = Vec::new();
+        for replica in known.members.iter().filter_map(|number| self.replica(*number)) {
+            let messages = replica.records.iter().filter(|record| record.kind == Kind::Message);
+            word.extend(messages.map(|record| (record.moment, record.key)));
+        }
         word.sort_unstable();
         word.dedup();
         if let Some(session) = self.sessions.get_mut(session as usize) {
@@ -459,9 +514,14 @@ impl Owners {
     }
 
     fn place(&mut self, number: u32, key: u64) -> Option<(&Replica, Place)> {
-        let member = self.members.get_mut(number as usize)?;
-        let replica = &member.replica;
-        let keys = member.keys.get_or_insert_with(|| {
+        if matches!(self.members.get(number as usize)?.replica, Body::OfLake(_)) {
+            let replica = self.replica(number)?;
+            self.members.get_mut(number as usize)?.replica = Body::Decoded(replica);
+        }
+        let Member { replica: Body::Decoded(replica), keys, .. } = self.members.get_mut(number as usize)? else {
+            return None;
+        };
+        let keys = keys.get_or_insert_with(|| {
             let facts = replica.facts.iter().zip(0..).map(|(fact, at)| (fact.key, Place::Fact(at)));
             // If a key names both, the record wins.
             let records = replica.records.iter().zip(0..).map(|(record, at)| (record.key, Place::Record(at)));
@@ -498,10 +558,10 @@ impl Owners {
     /// is only one.
     pub(crate) fn copies(&self, key: u64) -> Option<Vec<ResponseCopy>> {
         let holders = self.contested.get(&key)?.iter();
-        let mut replicas: Vec<&Arc<Replica>> = holders.filter_map(|number| self.replica(*number)).collect();
+        let mut replicas: Vec<Arc<Replica>> = holders.filter_map(|number| self.replica(*number)).collect();
         // The order in which replicas were read differs between runs.
-        replicas.sort_unstable_by_key(|replica| (&replica.session, &replica.source));
-        Some(replicas.into_iter().flat_map(|replica| replica.responses.of(key)).collect())
+        replicas.sort_unstable_by(|a, b| (&a.session, &a.source).cmp(&(&b.session, &b.source)));
+        Some(replicas.iter().flat_map(|replica| replica.responses.of(key)).collect())
     }
 }
 

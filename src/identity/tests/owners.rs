@@ -195,14 +195,16 @@ proptest! {
     fn what_is_learned_later_changes_what_was_decided(drawn in drawn(), known in any::<prop::sample::Index>()) {
         let replicas = replicas(&drawn);
         let expected = owned(&replicas);
-        let mut owners = Owners::default();
         let early: Vec<Arc<Replica>> = replicas.iter().map(|replica| {
             let count = known.index(replica.records.len() + 1);
             Arc::new(Replica { records: replica.records[..count].to_vec(), ..Replica::clone(replica) })
         }).collect();
-        for replica in &early {
+        let lake = early.clone();
+        let mut owners = Owners::over(Box::new(move |number| Replica::clone(&lake[number as usize])));
+        for (replica, in_lake) in early.iter().zip(0..) {
             let number = owners.add("a", Arc::clone(replica), true, true);
             owners.judge(number);
+            owners.leave_in_lake(number, in_lake);
         }
         let mut found: BTreeMap<String, Vec<u64>> = BTreeMap::new();
         let numbers: Vec<u32> = replicas.iter().map(|replica| owners.add("a", Arc::clone(replica), true, true)).collect();
