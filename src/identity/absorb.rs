@@ -85,7 +85,8 @@ pub(crate) fn absorb(mut seen: Vec<Seen>, before: &[&Replica], keeps_texts: bool
     leave_out_poorer(&mut seen, before, may_stay, &mut left_out);
     let mut unread = Vec::new();
     let kept: KeySet = left_out.iter().flatten().map(|record: &Record| record.key).collect();
-    let held: KeySet = seen.iter().flat_map(|it| &it.replica.records).map(|record| record.key).collect();
+    let held = seen.iter().flat_map(|it| &it.replica.records).map(|record| record.key);
+    let held: KeySet = held.filter(|key| !superseded.contains(key)).collect();
     superseded.retain(|key| !kept.contains(key));
     for old in before {
         match seen.iter_mut().find(|it| it.replica.source == old.source) {
@@ -125,12 +126,14 @@ fn forget_held(replica: &mut Replica) {
     replica.responses.retain(|key| keys.contains(&key));
 }
 
-/// Adds dropped records of a source to its memory.
+/// Adds dropped records of a source to its memory, apart from those that a source of the session still holds.
 fn carry_over(seen: &mut Seen, old: &Replica, held: &KeySet, kept: &KeySet) {
     let reading = seen.reading;
     let moments = renamed_at(&seen.replica, old, reading);
     let Seen { replica, renamed, .. } = seen;
-    let dropped = old.records.iter().filter(|record| !held.contains(&record.key) && !renamed.contains(&record.key));
+    let own: KeySet = replica.records.iter().map(|record| record.key).collect();
+    let is_held = |key: u64| own.contains(&key) || held.contains(&key) || renamed.contains(&key);
+    let dropped = old.records.iter().filter(|record| !is_held(record.key));
     let dropped = dropped.filter(|record| !(record.kind == Kind::Message && moments.contains(&record.moment)));
     let stays = |record: &&Record| record.is_of_lake() || kept.contains(&record.key) || reading.keeps_dropped();
     let carried: Vec<Record> = dropped

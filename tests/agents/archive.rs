@@ -726,6 +726,7 @@ fn sums_stay_when_the_row_that_holds_them_is_deleted() {
         ("before-the-ledger", "delete from sessions"),
         ("copies", "update sessions set accumulated_input_tokens = null, accumulated_output_tokens = null"),
         ("torn", "delete from usage_ledger"),
+        ("lines", "delete from sessions"),
     ];
     for (name, deletion) in deletions {
         let home = home_of("goose", name);
