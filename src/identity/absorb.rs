@@ -86,7 +86,10 @@ pub(crate) fn absorb(mut seen: Vec<Seen>, before: &[&Replica], keeps_texts: bool
     let mut unread = Vec::new();
     let kept: KeySet = left_out.iter().flatten().map(|record: &Record| record.key).collect();
     let held = seen.iter().flat_map(|it| &it.replica.records).map(|record| record.key);
-    let held: KeySet = held.filter(|key| !superseded.contains(key)).collect();
+    let mut held: KeyMap<usize> = held.filter(|key| !superseded.contains(key)).map(|key| (key, 0)).collect();
+    for copy in seen.iter().flat_map(|it| it.replica.responses.iter()) {
+        held.entry(copy.key).and_modify(|known| *known = copy.known_counts().max(*known));
+    }
     superseded.retain(|key| !kept.contains(key));
     for old in before {
         match seen.iter_mut().find(|it| it.replica.source == old.source) {
@@ -126,13 +129,17 @@ fn forget_held(replica: &mut Replica) {
     replica.responses.retain(|key| keys.contains(&key));
 }
 
-/// Adds dropped records of a source to its memory, apart from those that a source of the session still holds.
-fn carry_over(seen: &mut Seen, old: &Replica, held: &KeySet, kept: &KeySet) {
+/// Adds dropped records of a source to its memory, apart from those that a source of the session still holds: `held`, with
+/// the number of known counts. A response that had more counts still gives them to the row.
+fn carry_over(seen: &mut Seen, old: &Replica, held: &KeyMap<usize>, kept: &KeySet) {
     let reading = seen.reading;
     let moments = renamed_at(&seen.replica, old, reading);
     let Seen { replica, renamed, .. } = seen;
     let own: KeySet = replica.records.iter().map(|record| record.key).collect();
-    let is_held = |key: u64| own.contains(&key) || held.contains(&key) || renamed.contains(&key);
+    let has_all = |key: u64, known: usize| old.responses.of(key).all(|copy| copy.known_counts() <= known);
+    let is_held = |key: u64| {
+        own.contains(&key) || renamed.contains(&key) || held.get(&key).is_some_and(|known| has_all(key, *known))
+    };
     let dropped = old.records.iter().filter(|record| !is_held(record.key));
     let dropped = dropped.filter(|record| !(record.kind == Kind::Message && moments.contains(&record.moment)));
     let stays = |record: &&Record| record.is_of_lake() || kept.contains(&record.key) || reading.keeps_dropped();

@@ -142,6 +142,25 @@ fn what_an_emptied_database_held_is_gone() {
     }
 }
 
+#[test]
+fn what_a_database_lacks_when_it_comes_back_is_gone() {
+    let home = Home::of(Case::of("zed").iter().find(|case| case.name == "worked-example").unwrap());
+    let lake = Built::full(&home);
+    let messages_gone =
+        || -> Vec<bool> { lake.rows().values("messages").iter().map(|row| row.get("gone_at").is_some()).collect() };
+    let path = home.path().join(".local/share/zed/threads/threads.db");
+    let content = std::fs::read(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    lake.run();
+    assert!(!messages_gone().is_empty() && !messages_gone().contains(&true));
+    std::fs::write(&path, content).unwrap();
+    delete_all(&path);
+    for full in [false, true] {
+        lake.run_with(|options| options.full = full);
+        assert!(!messages_gone().contains(&false), "full: {full}");
+    }
+}
+
 /// OpenCode left the files of a session where they were when it moved it to the database.
 #[test]
 fn what_files_still_hold_is_not_gone_from_an_emptied_database() {

@@ -7,6 +7,7 @@ use arrow::datatypes::SchemaRef;
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::datasource::{MemTable, TableProvider};
 use datafusion::error::DataFusionError;
+use datafusion::functions_aggregate::expr_fn::bool_or;
 use datafusion::logical_expr::Expr;
 use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::{col, lit};
@@ -36,10 +37,8 @@ impl Context<'_> {
             self.session.deregister_table(FINDINGS.name)?;
             return self.register_rows(&FINDINGS, &rows);
         }
-        let may_find = self.may_find(&detectors, sessions.first()).await?;
+        let detectors = self.that_may_find(detectors.iter().collect(), sessions.first()).await?;
         let whole = self.restrict(sessions).await?;
-        let detectors: Vec<&Detector> =
-            detectors.iter().zip(may_find).filter_map(|(detector, may_find)| may_find.then_some(detector)).collect();
         let progress = self.scope.progress;
         progress.stage(Stage::Detecting);
         progress.start(detectors.len() as u64, 0);
@@ -101,7 +100,8 @@ impl Context<'_> {
         let sessions = changed.session.sql("select machine, agent, session_id from sessions").await?.collect().await?;
         // `findings::SQL` leaves out sessions that the lake no longer has.
         let Some(stays) = earlier.without(&sessions) else { return Ok(None) };
-        let mut found = changed.rows_of_all(detectors, given).await?;
+        let detectors = changed.that_may_find(detectors.to_vec(), None).await?;
+        let mut found = changed.rows_of_all(&detectors, given).await?;
         found.push(stays);
         Ok(Some(found))
     }
@@ -116,20 +116,28 @@ impl Context<'_> {
         Ok(found)
     }
 
-    /// Returns for each detector whether it can find something in a session.
-    async fn may_find(&self, detectors: &[Detector], session: Option<&KnownSession>) -> Result<Vec<bool>, Failure> {
-        let Some(session) = session.filter(|_| !detectors.is_empty()) else { return Ok(vec![true; detectors.len()]) };
-        let rows = self.session.table(SESSIONS.name).await?.filter(is_session(session))?;
+    /// Returns the detectors that may find something: in one session, or in any. To plan the queries of the others would
+    /// take longer than to look.
+    async fn that_may_find<'d>(
+        &self,
+        detectors: Vec<&'d Detector>,
+        session: Option<&KnownSession>,
+    ) -> Result<Vec<&'d Detector>, Failure> {
+        if detectors.is_empty() || (session.is_none() && self.remote.is_some()) {
+            return Ok(detectors);
+        }
+        let mut rows = self.session.table(SESSIONS.name).await?;
+        if let Some(session) = session {
+            rows = rows.filter(is_session(session))?;
+        }
         let conditions = detectors.iter().enumerate().map(|(place, detector)| {
             let condition = rows.parse_sql_expr(&detector.condition())?;
-            Ok(condition.is_not_false().alias(format!("c{place}")))
+            Ok(bool_or(condition.is_not_false()).alias(format!("c{place}")))
         });
         let conditions = conditions.collect::<Result<Vec<_>, DataFusionError>>()?;
-        let rows = rows.select(conditions)?.collect().await?;
-        let holds = |place: usize| {
-            rows.iter().filter(|rows| rows.num_rows() > 0).any(|rows| rows.column(place).as_boolean().value(0))
-        };
-        Ok((0..detectors.len()).map(holds).collect())
+        let holds = rows.aggregate(Vec::new(), conditions)?.collect().await?;
+        let may_find = |place: usize| holds.iter().any(|rows| rows.column(place).as_boolean().true_count() > 0);
+        Ok(detectors.into_iter().enumerate().filter_map(|(place, it)| may_find(place).then_some(it)).collect())
     }
 
     /// Leaves only the records of some sessions in the tables, if there are any. Returns the whole tables.
