@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::common::home::{touch, write};
+use crate::common::home::{home_of, touch, write};
 use crate::common::{Built, Case, Home};
 
 const ORIGIN: &str = "0000000a-0000-4000-8000-00000000000a";
@@ -57,10 +57,6 @@ fn messages(lake: &Built<'_>) -> Vec<(String, String)> {
         rows.iter().map(|row| (text(row, "session_id"), text(row, "message_id"))).collect();
     assert_eq!(ids.len(), rows.len(), "a message stands twice");
     ids.into_iter().collect()
-}
-
-fn home_of(agent: &'static str, case: &str) -> Home {
-    Home::of(Case::of(agent).iter().find(|it| it.name == case).unwrap())
 }
 
 /// Removes the other lines of a file.

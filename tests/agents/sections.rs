@@ -2,6 +2,7 @@
 
 use rusqlite::Connection;
 
+use crate::common::home::home_of;
 use crate::common::{Built, Case, Home};
 use crate::laws::assert_consistent;
 
@@ -111,7 +112,7 @@ fn a_session_that_left_the_database_stays() {
 fn what_an_emptied_database_held_is_gone() {
     for (agent, name) in [("cursor", "workspace-of-2024"), ("goose", "worked-example"), ("hermes", "worked-example")] {
         for loss in ["rows", "content", "pages"] {
-            let home = Home::of(Case::of(agent).iter().find(|case| case.name == name).unwrap());
+            let home = home_of(agent, name);
             let lake = Built::full(&home);
             let gone = || -> Vec<bool> {
                 let rows = lake.rows();
@@ -144,7 +145,7 @@ fn what_an_emptied_database_held_is_gone() {
 
 #[test]
 fn what_a_database_lacks_when_it_comes_back_is_gone() {
-    let home = Home::of(Case::of("zed").iter().find(|case| case.name == "worked-example").unwrap());
+    let home = home_of("zed", "worked-example");
     let lake = Built::full(&home);
     let messages_gone =
         || -> Vec<bool> { lake.rows().values("messages").iter().map(|row| row.get("gone_at").is_some()).collect() };
@@ -164,7 +165,7 @@ fn what_a_database_lacks_when_it_comes_back_is_gone() {
 /// OpenCode left the files of a session where they were when it moved it to the database.
 #[test]
 fn what_files_still_hold_is_not_gone_from_an_emptied_database() {
-    let home = Home::of(Case::of("opencode").iter().find(|case| case.name == "worked-example").unwrap());
+    let home = home_of("opencode", "worked-example");
     let lake = Built::full(&home);
     delete_all(&home.path().join(".local/share/opencode/opencode.db"));
     for full in [false, true] {

@@ -52,6 +52,11 @@ impl Case {
     }
 }
 
+/// A copy of the home of an agent's case.
+pub fn home_of(agent: &'static str, case: &str) -> Home {
+    Home::of(Case::of(agent).iter().find(|it| it.name == case).unwrap())
+}
+
 /// A home folder that is gone when the test is over.
 pub struct Home {
     folder: TempDir,
