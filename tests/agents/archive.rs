@@ -1,6 +1,7 @@
 //! The archive only grows: what agents drop from their files stays in the lake, with the session that had it.
 
 use std::collections::BTreeSet;
+use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -68,6 +69,15 @@ fn keep_lines(path: &Path, is_kept: impl Fn(usize, &str) -> bool) {
 
 fn tokens(lake: &Built<'_>) -> i64 {
     lake.usage().iter().filter_map(|row| row["total_tokens"].as_i64()).sum()
+}
+
+/// Runs, then runs in full, and asserts each time that a value of the lake is as expected.
+#[track_caller]
+fn assert_after_runs<T: PartialEq<E> + Debug, E: Debug>(lake: &Built<'_>, expected: &E, value: impl Fn() -> T) {
+    for full in [false, true] {
+        lake.run_with(|options| options.full = full);
+        assert_eq!(value(), *expected, "full: {full}");
+    }
 }
 
 /// The fork's lines have no mark of their origin, as `--fork-session` writes them.
@@ -333,10 +343,7 @@ fn what_a_session_was_called_stays_when_its_file_drops_the_line() {
     };
     assert_eq!(known(), [json!("Named"), json!("main")]);
     put(&file, &lines[2..6]);
-    for is_full in [false, true] {
-        lake.run_with(|options| options.full = is_full);
-        assert_eq!(known(), [json!("Named"), json!("main")]);
-    }
+    assert_after_runs(&lake, &[json!("Named"), json!("main")], known);
 }
 
 /// Codex names the origin and the folder in the first line, which another line says differently. OpenCode names an origin by
@@ -358,10 +365,7 @@ fn calls_keep_their_responses_when_requests_are_dropped() {
             write(&requests, json!(shown[3..]).to_string().as_bytes());
         }
     }
-    for full in [false, true] {
-        lake.run_with(|options| options.full = full);
-        assert_eq!(responses(), before, "full: {full}");
-    }
+    assert_after_runs(&lake, &before, responses);
 }
 
 /// A summary is in the file of the session that goes on from the summarized one.
@@ -381,10 +385,7 @@ fn a_summary_stays_when_the_file_that_gave_it_is_emptied() {
     lake.run();
     touch(&later, Duration::from_secs(1_790_000_000));
     keep_lines(&summarized, |place, _| place < 2);
-    for full in [false, true] {
-        lake.run_with(|options| options.full = full);
-        assert_eq!(summaries(), before, "full: {full}");
-    }
+    assert_after_runs(&lake, &before, summaries);
 }
 
 #[test]
@@ -424,10 +425,7 @@ fn origin_and_user_stay_when_what_named_them_is_dropped() {
         };
         let before = known();
         drop_it();
-        for full in [false, true] {
-            lake.run_with(|options| options.full = full);
-            assert_eq!(known(), before, "full: {full}");
-        }
+        assert_after_runs(&lake, &before, known);
     }
 }
 
@@ -484,10 +482,7 @@ fn a_file_that_has_less_of_a_response_still_counts_as_a_copy() {
     let before = copies(&lake);
     assert!(before > 0);
     keep_lines(&path, |place, _| place >= 1);
-    for is_full in [false, true] {
-        lake.run_with(|options| options.full = is_full);
-        assert_eq!(copies(&lake), before, "full: {is_full}");
-    }
+    assert_after_runs(&lake, &before, || copies(&lake));
 }
 
 /// A person cuts the head off a history of Aider, within a run: the lake has the whole run, and what was typed before it.
@@ -499,10 +494,7 @@ fn a_run_of_aider_that_lost_its_head_is_there_once() {
     let lake = Built::full(&home);
     let before = (messages(&lake), tokens(&lake));
     keep_lines(&path, |place, _| place >= 3);
-    for is_full in [false, true] {
-        lake.run_with(|options| options.full = is_full);
-        assert_eq!((messages(&lake), tokens(&lake)), before, "full: {is_full}");
-    }
+    assert_after_runs(&lake, &before, || (messages(&lake), tokens(&lake)));
     let new = Built::new(&home, "new");
     new.run();
     assert_eq!(tokens(&new), before.1);
@@ -525,10 +517,7 @@ fn a_message_that_came_back_shorter_is_not_gone() {
     assert_eq!(first(&lake), (json!("o prompt 0"), true));
     lines[0]["message"]["content"] = json!("o");
     put(&path, &lines);
-    for is_full in [false, true] {
-        lake.run_with(|options| options.full = is_full);
-        assert_eq!(first(&lake), (json!("o prompt 0"), false), "full: {is_full}");
-    }
+    assert_after_runs(&lake, &(json!("o prompt 0"), false), || first(&lake));
 }
 
 /// A person copies a transcript: the copy's lines still name the subagents of the original.
@@ -542,10 +531,7 @@ fn a_copied_transcript_does_not_rename_the_subagents_of_its_calls() {
     };
     let before = children(&lake);
     std::fs::copy(&path, path.with_file_name("copy.jsonl")).unwrap();
-    for full in [false, true] {
-        lake.run_with(|options| options.full = full);
-        assert_eq!(children(&lake), before, "full: {full}");
-    }
+    assert_after_runs(&lake, &before, || children(&lake));
 }
 
 /// Progress lines repeat the first lines of subagents' answers. The subagents' own files replace what was known from them,
@@ -634,10 +620,7 @@ fn responses_of_kimi_code_keep_the_model_of_their_requests() {
             home.path().join(".kimi-code/sessions/wd_web_0123456789ab").join(session).join("agents/main/wire.jsonl");
         keep_lines(&path, |_, line| !line.contains("llm.request"));
     }
-    for full in [false, true] {
-        lake.run_with(|options| options.full = full);
-        assert_eq!(models(&lake), before, "full: {full}");
-    }
+    assert_after_runs(&lake, &before, || models(&lake));
 }
 
 /// Mistral Vibe keeps the answers of two turns, and the sum over the session: what answers do not count has a row. They are
@@ -654,17 +637,11 @@ fn a_total_has_only_what_no_response_counts() {
     };
     assert_eq!(counted(), [3070, 4300, 509, 6321]);
     std::fs::remove_file(journal.join("0000000000000011.jsonl")).unwrap();
-    for full in [false, true] {
-        lake.run_with(|options| options.full = full);
-        assert_eq!(counted(), [3070, 4300, 509, 6321], "full: {full}");
-    }
+    assert_after_runs(&lake, &[3070, 4300, 509, 6321], counted);
     let last = journal.join("0000000000000021.jsonl");
     let text = std::fs::read_to_string(&last).unwrap();
     write(&last, text.replace("\"inputTokens\":13500", "\"inputTokens\":113500").as_bytes());
-    for full in [false, true] {
-        lake.run_with(|options| options.full = full);
-        assert_eq!(counted().iter().sum::<i64>(), 114_200, "full: {full}");
-    }
+    assert_after_runs(&lake, &114_200, || counted().iter().sum::<i64>());
     assert_eq!(lake.problems(), Vec::<String>::new());
 }
 
@@ -675,10 +652,7 @@ fn a_copied_message_that_lost_its_step_counts_once() {
     let lake = Built::full(&home);
     let before = tokens(&lake);
     std::fs::remove_file(home.path().join(".local/share/opencode/storage/part/msg_dc2/prt_dc2b.json")).unwrap();
-    for full in [false, true] {
-        lake.run_with(|options| options.full = full);
-        assert_eq!(tokens(&lake), before, "full: {full}");
-    }
+    assert_after_runs(&lake, &before, || tokens(&lake));
 }
 
 /// The total of a Vibe session is in its snapshot, the newest responses are in its journals.
@@ -708,10 +682,7 @@ fn a_continued_session_counts_its_own_tokens_when_its_summary_is_dropped() {
     let left: String = text.split_inclusive('\n').skip(1).collect();
     for content in [&left, &text] {
         write(&path, content.as_bytes());
-        for full in [false, true] {
-            lake.run_with(|options| options.full = full);
-            assert_eq!(tokens(&lake), before, "full: {full}");
-        }
+        assert_after_runs(&lake, &before, || tokens(&lake));
     }
 }
 
