@@ -623,6 +623,42 @@ fn responses_of_kimi_code_keep_the_model_of_their_requests() {
     assert_after_runs(&lake, &before, || models(&lake));
 }
 
+/// A reply of Kimi Code keeps its text and its response after its log lost the lines of both.
+#[test]
+fn a_reply_of_kimi_code_that_lost_its_response_stays() {
+    let home = home_of("kimi-code", "outcomes");
+    let lake = Built::full(&home);
+    let reply = || {
+        let rows = lake.rows().values("messages").into_iter();
+        rows.filter(|row| row["text"] == "I run it.").map(|row| row["response_id"].clone()).collect::<Vec<_>>()
+    };
+    let before = reply();
+    assert_eq!(before, [json!("main:1780020026310:710+0+0+41")]);
+    let path = home.path().join(".kimi-code/sessions/wd_web_0123456789ab/session_o1/agents/main/wire.jsonl");
+    keep_lines(&path, |_, line| !line.contains("1780020026310") && !line.contains("I run it."));
+    assert_after_runs(&lake, &before, reply);
+}
+
+/// Half a document of Gemini CLI is read as far as it goes. A count that it lost is unknown, not zero.
+#[test]
+fn a_response_of_gemini_keeps_a_count_that_its_document_lost() {
+    let home = home_of("gemini-cli", "documents");
+    let folder = ".gemini/tmp/549df1e2e63b588ddd2563983ddfa9ff29a133ae610f24e9f73048e8cd15c502/chats";
+    let path = home.path().join(folder).join("session-2025-10-29T10-00-00010001.json");
+    let lake = Built::full(&home);
+    let input = || {
+        let rows = lake.usage().into_iter();
+        rows.filter(|row| row["response_id"] == "00010005-3e55-4000-8000-000000000001")
+            .map(|row| row["input_tokens"].as_i64())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(input(), [Some(1400)]);
+    keep_lines(&path, |_, line| !line.contains("\"input\": 1400,"));
+    assert_after_runs(&lake, &[Some(1400)], input);
+    std::fs::copy(&path, path.with_file_name("session-2025-10-29T10-00-00010002.json")).unwrap();
+    assert_after_runs(&lake, &[Some(1400)], input);
+}
+
 /// Mistral Vibe keeps the answers of two turns, and the sum over the session: what answers do not count has a row. They are
 /// counted once, also after the program dropped them.
 #[test]

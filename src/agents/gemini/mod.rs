@@ -34,7 +34,7 @@ static ABOUT: About = About {
     rests_on: RestsOn::Sessions,
     records: Records { cost: Grain::Absent, durations: Grain::Absent, ..Records::EXACT },
     retention_days: Some(30),
-    parser_version: 9,
+    parser_version: 10,
     marks: &[("/projectHash", None)],
     streams: &["transcript", "subagent"],
     began: &["startTime", "timestamp"],

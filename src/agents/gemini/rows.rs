@@ -142,7 +142,7 @@ impl<'r, 'o, 's> Rows<'r, 'o, 's> {
                 timestamp: entry.timestamp,
                 model: entry.model.as_deref(),
                 provider: Some("google"),
-                input_tokens: Some(numbers.input),
+                input_tokens: numbers.input,
                 cache_read_tokens: Some(numbers.cache_read),
                 cache_write_5m_tokens: Some(0),
                 cache_write_1h_tokens: Some(0),

@@ -6,7 +6,8 @@ use crate::source::records::TokenNumber;
 /// Tokens of one response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Numbers {
-    pub(super) input: i64,
+    /// None where the record has no such count, as a damaged document may.
+    pub(super) input: Option<i64>,
     pub(super) cache_read: i64,
     /// Reasoning within.
     pub(super) output: i64,
@@ -26,11 +27,12 @@ impl Numbers {
         let total = count(tokens.total);
         // The program counts cached tokens within the input; a total that holds them once more says that they are not.
         let is_exclusive = cached > 0 && total == Some(beside_cache.saturating_add(cached));
-        let cache_read = if is_exclusive { cached } else { cached.min(input) };
-        let uncached = if is_exclusive { input } else { input - cache_read };
-        let numbers =
-            Self { input: uncached.saturating_add(tool), cache_read, output: all_output, reasoning: thoughts };
-        let sum = numbers.input.saturating_add(cache_read).saturating_add(all_output);
+        let is_within = !is_exclusive && tokens.input.0.is_some();
+        let cache_read = if is_within { cached.min(input) } else { cached };
+        let uncached = if is_within { input - cache_read } else { input };
+        let own_input = tokens.input.0.or(Some(tool).filter(|tool| *tool > 0)).map(|_| uncached.saturating_add(tool));
+        let numbers = Self { input: own_input, cache_read, output: all_output, reasoning: thoughts };
+        let sum = own_input.unwrap_or(0).saturating_add(cache_read).saturating_add(all_output);
         (sum > 0).then_some((numbers, total.is_some_and(|total| total != sum)))
     }
 }
@@ -46,13 +48,13 @@ mod tests {
     #[test]
     fn cached_tokens_are_within_the_input_and_thoughts_beside_the_output() {
         let json = r#"{"input":12000,"output":150,"cached":9000,"thoughts":300,"tool":20,"total":12470}"#;
-        let numbers = Numbers { input: 3020, cache_read: 9000, output: 450, reasoning: Some(300) };
+        let numbers = Numbers { input: Some(3020), cache_read: 9000, output: 450, reasoning: Some(300) };
         assert_eq!(of(json), Some((numbers, false)));
     }
 
     #[test]
     fn a_total_that_holds_cached_tokens_once_more_says_that_they_are_beside() {
-        let numbers = Numbers { input: 100, cache_read: 50, output: 10, reasoning: None };
+        let numbers = Numbers { input: Some(100), cache_read: 50, output: 10, reasoning: None };
         assert_eq!(of(r#"{"input":100,"output":10,"cached":50,"total":160}"#), Some((numbers, false)));
     }
 
@@ -60,7 +62,9 @@ mod tests {
     fn odd_counts() {
         assert_eq!(of(r#"{"input":0,"output":0,"cached":0,"thoughts":0,"tool":0,"total":0}"#), None);
         assert_eq!(of(r#"{"input":-5,"output":"x","total":7}"#), None);
-        let numbers = Numbers { input: 0, cache_read: 10, output: 1, reasoning: None };
+        let numbers = Numbers { input: Some(0), cache_read: 10, output: 1, reasoning: None };
+        let numbers_without_input = Numbers { input: None, cache_read: 3, output: 1, reasoning: None };
+        assert_eq!(of(r#"{"output":1,"cached":3,"total":12}"#), Some((numbers_without_input, true)));
         assert_eq!(of(r#"{"input":"10","output":1.0,"cached":90,"total":12}"#), Some((numbers, true)));
     }
 }

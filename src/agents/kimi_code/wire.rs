@@ -330,7 +330,7 @@ impl Wire<'_, '_> {
             stop_reason,
             ..blank(Role::Assistant, MessageKind::Reply)
         };
-        if model.is_some() && model == self.asked.model {
+        if response.is_some() && model.is_some() && model == self.asked.model {
             self.out.from_companion(Kind::Message, &message);
         }
         self.push(self.position(&message, moment, line), row)
