@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use chrono::{DateTime, NaiveDateTime, TimeDelta, TimeZone, Utc};
+use chrono::{DateTime, NaiveDate, NaiveDateTime, TimeDelta, TimeZone, Utc};
 use chrono_tz::Tz;
 
 use crate::environment;
@@ -59,36 +59,20 @@ fn parse_utc_digits(text: &[u8]) -> Option<i64> {
         return None;
     }
     let number = |from: usize, to: usize| digits(text.get(from..to)?);
-    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
-    let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
-    let days_of = |month: i64| if month == 2 { 29 } else { 30 + ((month + month / 8) & 1) };
-    if !(1..=12).contains(&month) || day < 1 || day > days_of(month) || hour > 23 || minute > 59 || second > 59 {
-        return None;
-    }
+    let date = NaiveDate::from_ymd_opt(i32::try_from(number(0, 4)?).ok()?, number(5, 7)?, number(8, 10)?)?;
+    let second = date.and_hms_opt(number(11, 13)?, number(14, 16)?, number(17, 19)?)?.and_utc().timestamp();
     let micros = match text.get(19..)? {
         [] => 0,
         [b'.', fraction @ ..] if !fraction.is_empty() && fraction.len() <= 6 => {
-            digits(fraction)? * 10_i64.pow(6 - u32::try_from(fraction.len()).ok()?)
+            digits(fraction)? * 10_u32.pow(6 - u32::try_from(fraction.len()).ok()?)
         }
         _ => return None,
     };
-    if month == 2 && day == 29 && !(year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)) {
-        return None;
-    }
-    Some((((days_since_1970(year, month, day) * 24 + hour) * 60 + minute) * 60 + second) * 1_000_000 + micros)
+    Some(second * 1_000_000 + i64::from(micros))
 }
 
-fn digits(text: &[u8]) -> Option<i64> {
-    text.iter().try_fold(0_i64, |number, digit| digit.is_ascii_digit().then(|| number * 10 + i64::from(digit - b'0')))
-}
-
-/// Returns days from 1970-01-01 in the Gregorian calendar, by counting years from March.
-fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year - era * 400;
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+fn digits(text: &[u8]) -> Option<u32> {
+    text.iter().try_fold(0, |number, digit| digit.is_ascii_digit().then(|| number * 10 + u32::from(digit - b'0')))
 }
 
 fn parse_any_iso(text: &str) -> Option<i64> {
