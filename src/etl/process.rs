@@ -115,11 +115,16 @@ fn rebuild(
         let old_part = known.map(|(part, _)| part.clone());
         let session = Rebuilt::new(group.agent, id, reads, &shared.old, old_part, shared.keeps_texts, readings);
         let is_same = known.is_some_and(|(_, entry)| {
-            // A file with the same content as another of the session is one more copy of it.
+            // A file with the same content as another of the session is one more copy of it. One that was away may own its
+            // records again.
+            let is_known = |source: &str| entry.sources.iter().any(|known| **known == *source);
+            let was_away = |source: &str| {
+                shared.manifest.sources.get(source).is_some_and(|known| known.state == SourceState::Gone)
+            };
             let mut sources = session.sources.iter().map(|source| &source.member.replica.source);
             entry.digest == session.digest
                 && !session.sources.is_empty()
-                && sources.all(|it| entry.sources.iter().any(|known| **known == **it))
+                && sources.all(|source| is_known(source) && !was_away(source))
         });
         if !is_same
             || shared.run.options.full

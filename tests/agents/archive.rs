@@ -659,6 +659,28 @@ fn a_response_of_gemini_keeps_a_count_that_its_document_lost() {
     assert_after_runs(&lake, &[Some(1400)], input);
 }
 
+/// A copy of half a session of Qwen Code comes first. While the session is away, the copy loses a line and gains one that is
+/// later in the session. The session owns the shared lines as soon as it is back.
+#[test]
+fn a_session_that_was_away_owns_its_lines_again() {
+    let home = home_of("qwen-code", "commits-and-tests");
+    let path = home.path().join(".qwen/projects/-home-kim-shop/chats/5e5b0001-0000-4000-8000-00000000000b.jsonl");
+    let (copy, whole) = (path.with_file_name("copy.jsonl"), std::fs::read_to_string(&path).unwrap());
+    let lines: Vec<&str> = whole.split_inclusive('\n').collect();
+    write(&copy, lines[..5].concat().as_bytes());
+    let lake = Built::full(&home);
+    let owners = || {
+        let rows = lake.rows().values("messages").into_iter();
+        rows.map(|row| row["session_id"].to_string()).collect::<BTreeSet<_>>().len()
+    };
+    assert_eq!(owners(), 2);
+    std::fs::remove_file(&path).unwrap();
+    write(&copy, [&lines[..4], &lines[8..]].concat().concat().as_bytes());
+    assert_after_runs(&lake, &2, owners);
+    write(&path, whole.as_bytes());
+    assert_after_runs(&lake, &1, owners);
+}
+
 /// Mistral Vibe keeps the answers of two turns, and the sum over the session: what answers do not count has a row. They are
 /// counted once, also after the program dropped them.
 #[test]
