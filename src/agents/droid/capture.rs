@@ -186,7 +186,8 @@ impl Session {
     /// The end of a turn: its last reply, unless a message held it, and what it was billed for.
     fn take_completion(&mut self, line: &CaptureLine<'_>, at: &Position<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
         self.completed += 1;
-        let name = self.name_of_turn(line);
+        let total = line.usage.0.as_ref().and_then(total_of);
+        let name = self.name_of_turn(line, total.as_ref());
         if let Some(text) = line.final_text.get()
             && self.reply.as_ref().is_none_or(|(_, reply)| reply.trim() != text.trim())
         {
@@ -195,7 +196,7 @@ impl Session {
             self.reply = Some((message_id, String::new()));
         }
         let reply = self.reply.take().map(|(id, _)| id);
-        let Some(total) = line.usage.0.as_ref().and_then(total_of) else { return Ok(()) };
+        let Some(total) = total else { return Ok(()) };
         let response_id = format!("{}#turn-{name}", self.thread.id());
         let row = UsageRow {
             message_id: reply.as_deref(),
@@ -212,9 +213,10 @@ impl Session {
     }
 
     /// Returns a name that distinguishes a turn from those of other captures of the same session, which each program
-    /// counts from 1.
-    fn name_of_turn(&mut self, line: &CaptureLine<'_>) -> String {
-        let moment = line.timestamp.0.map(|at| at.to_string());
+    /// counts from 1. Two turns may end at one moment.
+    fn name_of_turn(&mut self, line: &CaptureLine<'_>, total: Option<&Total>) -> String {
+        let counts = total.map(|total| format!("+{}+{}", total.input.unwrap_or(0), total.output.unwrap_or(0)));
+        let moment = line.timestamp.0.map(|at| format!("{at}{}", counts.unwrap_or_default()));
         let reply = || self.reply.as_ref().map(|(id, _)| id.clone()).filter(|id| !id.contains("#line-"));
         let name = moment.or_else(reply).unwrap_or_else(|| self.completed.to_string());
         self.given.numbered(key(AGENT, Kind::Response, &name), name)

@@ -43,7 +43,7 @@ static ABOUT: About = About {
     versions: "2025-10 to 0.215",
     rests_on: RestsOn::Sessions,
     records: Records { tokens: Grain::Session, cost: Grain::Absent, durations: Grain::Session, ..Records::EXACT },
-    parser_version: 10,
+    parser_version: 11,
     marks: &[("/type", Some("session_start"))],
     streams: &[SESSION, SIDE_QUESTION, CAPTURE],
     began: &["timestamp"],
