@@ -545,8 +545,14 @@ fn findings_are_kept_until_the_lake_changes() {
     let show = || stdout(&bench, &["show", "53ea", "-f", "markdown"]);
     let of_session = show();
     assert!(of_session.contains("in a row failed"), "{of_session}");
+    let overview = || stdout(&bench, &["-f", "json"]);
+    let since = || stdout(&bench, &["detect", "--since", "2025-08-06", "--agent", "claude-code", "-f", "csv"]);
+    let narrow = (overview(), since());
+    fs::remove_dir_all(&folder).unwrap();
+    show();
     let first = found();
     assert!(first.contains("error_cascades"), "{first}");
+    assert_eq!((overview(), since()), narrow, "the kept findings have those of each period");
     assert_eq!(show(), of_session, "the kept findings have those of each session");
     let entries = kept();
     assert_eq!(entries.len(), 3, "findings of the session, those of the lake, and what was found in each file");

@@ -21,14 +21,12 @@
 -- param: agent text = null -- Only this agent.
 with jobs as (
   select
-    r.machine, r.agent, r.session_id, r.project, r.project_path, r.started_at, r.entrypoint, r.active_ms,
+    r.machine, r.agent, r.session_id, r.project, r.project_path, r.started_at, r.ended_at, r.entrypoint, r.active_ms,
     date_trunc('day', r.started_at) as day
   from sessions r
   where not r.is_subagent
     and strpos($automation, '|' || r.entrypoint || '|') > 0
     and r.started_at is not null
-    and ($since is null or r.ended_at >= $since)
-    and ($until is null or r.started_at < $until)
     and ($project is null or r.project = $project)
     and ($agent is null or r.agent = $agent)
 ),
@@ -67,7 +65,10 @@ runaways as (
       coalesce(nanos_of_all, 0) / 1e9 / nullif($min_usd, 0)
     ) as times
   from ranked r
-  where place = 1 and (active_ms_of_all >= $min_hours * 3600000 or nanos_of_all >= $min_usd * 1e9)
+  where place = 1
+    and (active_ms_of_all >= $min_hours * 3600000 or nanos_of_all >= $min_usd * 1e9)
+    and ($since is null or ended_at >= $since)
+    and ($until is null or started_at < $until)
 ),
 people as (
   select distinct w.project, w.project_path, w.day

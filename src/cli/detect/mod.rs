@@ -14,15 +14,19 @@ use super::runner::Runner;
 use super::session;
 use super::settings::{Settings, check_agent};
 use super::when::Period;
-use crate::query::Statement;
+use crate::lake::AnyLake;
 use crate::query::canned::{Canned, Library, Purpose};
 use crate::query::findings::{Detector, Detectors};
 use crate::query::short_id::KnownSession;
+use crate::query::{Statement, are_findings_kept};
 use crate::tables::{FINDINGS, FindingColumns, FindingRow, Severity};
 use crate::{Error, Result};
 use fresh::Fresh;
 use screen::Screen;
 pub(super) use summary::{Spent, Summary, float};
+
+/// Parameters of every detector that only select sessions.
+const FILTERS: [&str; 4] = ["since", "until", "project", "agent"];
 
 /// Runs the command.
 pub(super) fn run(settings: &Settings, typed: &Detect) -> Result<()> {
@@ -40,15 +44,15 @@ pub(super) fn run(settings: &Settings, typed: &Detect) -> Result<()> {
         [("since", &typed.since), ("until", &typed.until), ("project", &typed.project), ("agent", &typed.agent)];
     let given = typed_parameters(&typed.params, filters)?;
     check_agent(value_of(&given, "agent"))?;
-    let detectors = bind(settings, &given, &chosen)?;
     let output = Output::new(&settings.output, Format::Csv)?;
     let lake = settings.open_lake()?;
+    let detectors = bind_over(settings, &lake, &given, &chosen)?;
     let mut runner = Runner::with(settings, &lake, Detectors::These(&detectors))?;
     let ids = session::ids(&mut runner)?;
     let session = typed.session.as_deref().map(|named| ids.find(named)).transpose()?;
     query::check_project(&mut runner, value_of(&given, "project"))?;
     let period = period(settings, &given)?;
-    let findings = within(&period, &runner.rows(&all())?)?;
+    let findings = selected(settings, &given, &runner.rows(&all())?)?;
     let findings = wanted(&findings, typed, session)?;
     let mut fresh = if typed.new { Some(Fresh::of(settings, &lake)?) } else { None };
     let findings = match &mut fresh {
@@ -118,10 +122,31 @@ pub(super) fn bind(settings: &Settings, given: &[(String, String)], chosen: &[&C
     bound.collect()
 }
 
-/// Returns the findings whose first evidence is of a time. Detectors give all findings of the sessions that were active
-/// in it.
-pub(super) fn within(period: &Period, findings: &RecordBatch) -> Result<RecordBatch> {
-    let mask: BooleanArray = rows(findings).map(|finding| Some(period.contains(finding.first_at))).collect();
+/// Returns the detectors with their parameters, but without filters if their findings in the whole lake are kept: nothing
+/// has to run then, and [`selected`] applies the filters.
+pub(super) fn bind_over(
+    settings: &Settings,
+    lake: &AnyLake,
+    given: &[(String, String)],
+    chosen: &[&Canned],
+) -> Result<Vec<Detector>> {
+    let bound = bind(settings, given, chosen)?;
+    let unfiltered: Vec<_> = given.iter().filter(|(name, _)| !FILTERS.contains(&name.as_str())).cloned().collect();
+    let whole = bind(settings, &unfiltered, chosen)?;
+    Ok(if are_findings_kept(lake, settings.clock.zone, &whole) { whole } else { bound })
+}
+
+/// Returns the findings of a project and an agent whose first evidence is of a time, by the filters. Detectors give all findings
+/// of the sessions that were active in it.
+pub(super) fn selected(settings: &Settings, given: &[(String, String)], findings: &RecordBatch) -> Result<RecordBatch> {
+    let period = period(settings, given)?;
+    let (project, agent) = (value_of(given, "project"), value_of(given, "agent"));
+    let is_wanted = |finding: FindingRow<'_>| {
+        period.contains(finding.first_at)
+            && project.is_none_or(|project| finding.project == Some(project))
+            && agent.is_none_or(|agent| finding.agent == agent)
+    };
+    let mask: BooleanArray = rows(findings).map(|finding| Some(is_wanted(finding))).collect();
     Ok(filter_record_batch(findings, &mask)?)
 }
 
