@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use arrow::array::RecordBatch;
 
 use crate::agents;
-use crate::tables::{MessageColumns, MessageKind, PerRecordTable, Status, ToolCallColumns, UsageColumns, UsageGrain};
+use crate::tables::{
+    GitOperation, MessageColumns, MessageKind, PerRecordTable, Status, ToolCallColumns, UsageColumns, UsageGrain,
+};
 use crate::time::end_of_response;
 
 /// Longest time between two records that counts as active. Microseconds.
@@ -139,7 +141,7 @@ impl Totals {
         let Some(operations) = columns.git_operations(row) else { return };
         self.has_operations = true;
         self.shas.extend(columns.commit_sha(row).map(str::to_owned));
-        let opened = columns.pull_request(row).filter(|_| operations.contains(&"pr_create"));
+        let opened = columns.pull_request(row).filter(|_| operations.contains(&GitOperation::PrCreate));
         self.opened.extend(opened.map(|url| (columns.seq(row), url.to_owned())));
     }
 

@@ -7,13 +7,13 @@ use std::borrow::Cow;
 
 use super::evidence::{Evidence, is_number, is_sha, lines, pull_request_in};
 use super::shell::{self, unquoted};
-use crate::tables::{Category, Status, ToolCallRow};
+use crate::tables::{Category, GitOperation, Status, ToolCallRow};
 
 /// Operations of a tool call on a repository.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Changes<'a> {
     /// The operations, in order.
-    pub(super) operations: Vec<&'static str>,
+    pub(super) operations: Vec<GitOperation>,
     /// The last commit that it made.
     pub(super) commit_sha: Option<&'a str>,
     /// The branch of the commit, else of the push or the rebase.
@@ -22,60 +22,21 @@ pub(super) struct Changes<'a> {
     pub(super) pull_request: Option<Cow<'a, str>>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Operation {
-    Commit,
-    Amend,
-    CherryPick,
-    Revert,
-    Merge,
-    Rebase,
-    Push,
-    Tag,
-    PrCreate,
-    PrUpdate,
-    PrReview,
-    PrComment,
-    PrMerge,
-    PrClose,
-}
-
-use Operation::{
+use GitOperation::{
     Amend, CherryPick, Commit, Merge, PrClose, PrComment, PrCreate, PrMerge, PrReview, PrUpdate, Push, Rebase, Revert,
     Tag,
 };
 
-impl Operation {
-    fn name(self) -> &'static str {
-        match self {
-            Commit => "commit",
-            Amend => "amend",
-            CherryPick => "cherry_pick",
-            Revert => "revert",
-            Merge => "merge",
-            Rebase => "rebase",
-            Push => "push",
-            Tag => "tag",
-            PrCreate => "pr_create",
-            PrUpdate => "pr_update",
-            PrReview => "pr_review",
-            PrComment => "pr_comment",
-            PrMerge => "pr_merge",
-            PrClose => "pr_close",
-        }
-    }
+fn commits(operation: GitOperation) -> bool {
+    matches!(operation, Commit | Amend | CherryPick | Revert | Merge)
+}
 
-    fn commits(self) -> bool {
-        matches!(self, Commit | Amend | CherryPick | Revert | Merge)
-    }
-
-    fn is_on_pull_request(self) -> bool {
-        matches!(self, PrCreate | PrUpdate | PrReview | PrComment | PrMerge | PrClose)
-    }
+fn is_on_pull_request(operation: GitOperation) -> bool {
+    matches!(operation, PrCreate | PrUpdate | PrReview | PrComment | PrMerge | PrClose)
 }
 
 /// Tools of MCP servers, by the end of their names.
-const TOOLS: [(&str, Operation); 14] = [
+const TOOLS: [(&str, GitOperation); 14] = [
     ("create_pull_request", PrCreate),
     ("create_merge_request", PrCreate),
     ("update_pull_request", PrUpdate),
@@ -117,13 +78,13 @@ fn of_command<'a>(command: &'a str, output: &'a str, is_success: bool) -> Change
     }
     let evidence = Evidence::of(output);
     let steps: Vec<Step<'_, '_>> = steps.into_iter().filter(|step| step.happened(&evidence, is_success)).collect();
-    let has = |is_wanted: fn(Operation) -> bool| steps.iter().any(|step| is_wanted(step.operation));
-    let commit = evidence.commit.filter(|_| has(Operation::commits));
+    let has = |is_wanted: fn(GitOperation) -> bool| steps.iter().any(|step| is_wanted(step.operation));
+    let commit = evidence.commit.filter(|_| has(commits));
     let push = evidence.push.filter(|_| has(|operation| operation == Push));
     let rebase = evidence.rebase.filter(|_| has(|operation| operation == Rebase));
-    let touched = steps.iter().rev().find(|step| step.operation.is_on_pull_request());
+    let touched = steps.iter().rev().find(|step| is_on_pull_request(step.operation));
     Changes {
-        operations: steps.iter().map(|step| step.operation.name()).collect(),
+        operations: steps.iter().map(|step| step.operation).collect(),
         commit_sha: commit.map(|(sha, _)| sha),
         git_branch: commit.and_then(|(_, branch)| branch).or(push).or(rebase).filter(|branch| !branch.is_empty()),
         pull_request: touched.and_then(|step| step.pull_request(&evidence)),
@@ -134,7 +95,7 @@ fn of_command<'a>(command: &'a str, output: &'a str, is_success: bool) -> Change
 fn of_commit(output: &str) -> Changes<'_> {
     let mut words = output.split(|letter: char| !letter.is_ascii_alphanumeric());
     let commit_sha = words.rfind(|word| is_sha(word));
-    Changes { operations: commit_sha.map(|_| Commit.name()).into_iter().collect(), commit_sha, ..Changes::default() }
+    Changes { operations: commit_sha.map(|_| Commit).into_iter().collect(), commit_sha, ..Changes::default() }
 }
 
 fn of_tool<'a>(name: &str, output: &'a str) -> Changes<'a> {
@@ -143,12 +104,12 @@ fn of_tool<'a>(name: &str, output: &'a str) -> Changes<'a> {
     if url.is_none() && *operation == PrCreate {
         return Changes::default();
     }
-    Changes { operations: vec![operation.name()], pull_request: url, ..Changes::default() }
+    Changes { operations: vec![*operation], pull_request: url, ..Changes::default() }
 }
 
 /// An operation that a command asks for.
 struct Step<'p, 'c> {
-    operation: Operation,
+    operation: GitOperation,
     arguments: &'p [&'c str],
     program: &'c str,
     is_optional: bool,
@@ -175,7 +136,7 @@ impl<'p, 'c> Step<'p, 'c> {
             Merge => evidence.is_merged || (is_sure && !evidence.is_unmerged),
             Rebase => evidence.rebase.is_some() || (is_sure && !evidence.is_unmerged),
             Push => evidence.push.is_some() || (is_sure && !evidence.is_unpushed),
-            Tag => is_sure,
+            Tag | GitOperation::Unlisted(_) => is_sure,
             PrCreate => evidence.url().is_some(),
             PrUpdate | PrReview | PrComment | PrMerge | PrClose => evidence.url_line.is_some() || is_sure,
         }
@@ -222,7 +183,7 @@ fn subcommand<'p, 'c>(arguments: &'p [&'c str], valued: &[&str]) -> Option<(&'c 
     }
 }
 
-fn git<'p, 'c>(arguments: &'p [&'c str]) -> Option<(Operation, &'p [&'c str])> {
+fn git<'p, 'c>(arguments: &'p [&'c str]) -> Option<(GitOperation, &'p [&'c str])> {
     let valued = ["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env"];
     let (name, arguments) = subcommand(arguments, &valued)?;
     let has = |options: &[&str]| arguments.iter().any(|word| options.contains(word));
@@ -263,8 +224,8 @@ fn makes_tag(arguments: &[&str]) -> bool {
 fn forge<'p, 'c>(
     arguments: &'p [&'c str],
     noun: &str,
-    verbs: fn(&str, &[&str]) -> Option<Operation>,
-) -> Option<(Operation, &'p [&'c str])> {
+    verbs: fn(&str, &[&str]) -> Option<GitOperation>,
+) -> Option<(GitOperation, &'p [&'c str])> {
     let valued = ["-R", "--repo"];
     let (_, rest) = subcommand(arguments, &valued).filter(|(name, _)| *name == noun)?;
     let (verb, rest) = subcommand(rest, &valued)?;
@@ -272,7 +233,7 @@ fn forge<'p, 'c>(
     Some((verbs(verb, rest).filter(|_| is_done)?, rest))
 }
 
-fn gh(verb: &str, arguments: &[&str]) -> Option<Operation> {
+fn gh(verb: &str, arguments: &[&str]) -> Option<GitOperation> {
     Some(match verb {
         "create" | "new" => PrCreate,
         "edit" | "ready" | "reopen" | "update-branch" => PrUpdate,
@@ -286,7 +247,7 @@ fn gh(verb: &str, arguments: &[&str]) -> Option<Operation> {
     })
 }
 
-fn glab(verb: &str, _: &[&str]) -> Option<Operation> {
+fn glab(verb: &str, _: &[&str]) -> Option<GitOperation> {
     Some(match verb {
         "create" | "new" => PrCreate,
         "update" | "reopen" | "rebase" => PrUpdate,
@@ -303,6 +264,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::tables::Vocabulary;
 
     fn call<'a>(command: &'a str, output: &'a str) -> ToolCallRow<'a> {
         ToolCallRow {
@@ -320,6 +282,7 @@ mod tests {
     fn shown(row: &ToolCallRow<'_>) -> String {
         let Changes { operations, commit_sha, git_branch, pull_request } = changes(row);
         let rest = [commit_sha, git_branch, pull_request.as_deref()].map(|text| text.unwrap_or("-"));
+        let operations: Vec<&str> = operations.into_iter().map(Vocabulary::as_str).collect();
         format!("{} {}", operations.join(","), rest.join(" "))
     }
 

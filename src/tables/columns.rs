@@ -49,6 +49,8 @@ pub struct Bool;
 pub struct Ts;
 /// A list of texts.
 pub struct StrList;
+/// A list of values of a vocabulary.
+pub struct ListOf<V>(PhantomData<V>);
 /// A column that may be null.
 pub struct Opt<C>(PhantomData<C>);
 
@@ -252,7 +254,11 @@ impl ColumnDef {
     /// Returns its meaning, with the values that it may take.
     pub fn described(&self) -> String {
         let doc = self.doc.trim();
-        if self.values.is_empty() { doc.to_owned() } else { format!("{doc} One of: {}.", self.values.join(", ")) }
+        if self.values.is_empty() {
+            return doc.to_owned();
+        }
+        let these = if matches!((self.data_type)(), DataType::List(_)) { "Each is one" } else { "One" };
+        format!("{doc} {these} of: {}.", self.values.join(", "))
     }
 
     /// Returns the SQL name of the type.

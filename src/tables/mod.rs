@@ -25,8 +25,8 @@ pub use timestamp::timestamp_type;
 pub use tool_calls::{TOOL_CALLS, ToolCallColumns, ToolCallRow, ToolCalls};
 pub use usage::{USAGE, Usage, UsageColumns, UsageRow};
 pub use vocabulary::{
-    Basis, Category, CostSource, ErrorType, MessageKind, PriceKind, PriceTier, Role, SessionKind, Severity,
-    SourceState, Status, TestOutcome, Unlisted, UsageGrain, Vocabulary,
+    Basis, Category, CostSource, ErrorType, GitOperation, MessageKind, PriceKind, PriceTier, Role, SessionKind,
+    Severity, SourceState, Status, TestOutcome, Unlisted, UsageGrain, Vocabulary,
 };
 
 /// One value for each of [`LAKE_TABLES`], in their order.

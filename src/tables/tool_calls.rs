@@ -1,5 +1,5 @@
-use super::columns::{Bool, I64, Opt, Str, StrList, Ts, lake_table};
-use super::vocabulary::{Category, Status, TestOutcome};
+use super::columns::{Bool, I64, ListOf, Opt, Str, Ts, lake_table};
+use super::vocabulary::{Category, GitOperation, Status, TestOutcome};
 
 lake_table! {
     /// One row for each tool call, with its result.
@@ -47,9 +47,8 @@ lake_table! {
         output_key: Opt<Str> [Hash, Text],
         /// Hash of an error's words without paths, numbers and ids. Equal keys mean the same error. Null unless the call failed.
         error_key: Opt<Str> [Hash, Rare],
-        /// What the call did to a repository, in order: commit, amend, cherry_pick, revert, merge, rebase, push, tag, pr_create,
-        /// pr_update, pr_review, pr_comment, pr_merge, pr_close. Empty if it did nothing. Null in rows of earlier versions.
-        git_operations: Opt<StrList> [Name, Plain],
+        /// What the call did to a repository, in order. Empty if it did nothing. Null in rows of earlier versions.
+        git_operations: Opt<ListOf<GitOperation>> [Name, Plain],
         /// Hash of the last commit that the call made, as git printed it (7 to 40 digits); null if git printed none.
         commit_sha: Opt<Str> [Place, Rare],
         /// Branch of that commit, or else of the push or rebase, as git printed it.

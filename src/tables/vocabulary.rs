@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use arrow::array::{ArrayRef, StringArray, StringBuilder};
+use arrow::array::{ArrayRef, ListArray, StringArray, StringBuilder};
 use arrow::datatypes::DataType;
 use serde::{Deserialize, Serialize};
 
-use super::columns::{Column, Opt, Str};
+use super::columns::{Column, ListOf, Opt, Str, StrList};
 
 /// The values that a column may take.
 pub trait Vocabulary: Copy + Default + 'static {
@@ -212,6 +212,24 @@ vocabulary! {
         Measured = "measured": "The responses cost it.",
         #[default] Estimated = "estimated": "It is estimated.",
     }
+
+    /// What a tool call did to a repository.
+    GitOperation {
+        #[default] Commit = "commit": "It made a commit.",
+        Amend = "amend": "It replaced the last commit.",
+        CherryPick = "cherry_pick": "It copied commits of another branch.",
+        Revert = "revert": "It made a commit that undoes others.",
+        Merge = "merge": "It merged branches.",
+        Rebase = "rebase": "It moved commits onto another.",
+        Push = "push": "It pushed commits.",
+        Tag = "tag": "It made a tag.",
+        PrCreate = "pr_create": "It opened a pull request.",
+        PrUpdate = "pr_update": "It changed a pull request.",
+        PrReview = "pr_review": "It reviewed a pull request.",
+        PrComment = "pr_comment": "It commented on a pull request.",
+        PrMerge = "pr_merge": "It merged a pull request.",
+        PrClose = "pr_close": "It closed a pull request.",
+    }
 }
 
 impl Category {
@@ -263,6 +281,29 @@ impl<V: Vocabulary> Column for Opt<V> {
     }
     fn get(array: Option<&StringArray>, row: usize) -> Option<V> {
         Opt::<Str>::get(array, row).map(V::of)
+    }
+}
+
+impl<V: Vocabulary> Column for Opt<ListOf<V>> {
+    type In<'a> = Option<Vec<V>>;
+    type Builder = <Opt<StrList> as Column>::Builder;
+    type Array = ListArray;
+    const NULLABLE: bool = true;
+    const VALUES: &'static [&'static str] = V::TEXTS;
+    fn data_type() -> DataType {
+        StrList::data_type()
+    }
+    fn builder() -> Self::Builder {
+        StrList::builder()
+    }
+    fn push(builder: &mut Self::Builder, values: Option<Vec<V>>) {
+        Opt::<StrList>::push(builder, values.map(|values| values.into_iter().map(V::as_str).collect()));
+    }
+    fn finish(builder: &mut Self::Builder) -> ArrayRef {
+        StrList::finish(builder)
+    }
+    fn get(array: Option<&ListArray>, row: usize) -> Option<Vec<V>> {
+        Opt::<StrList>::get(array, row).map(|texts| texts.into_iter().map(V::of).collect())
     }
 }
 

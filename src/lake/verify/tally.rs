@@ -6,7 +6,7 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type, TimestampMicrosecondType};
 
 use crate::tables::columns::{Column, StrList};
-use crate::tables::{MessageKind, Status, UsageGrain, Vocabulary};
+use crate::tables::{GitOperation, MessageKind, Status, UsageGrain, Vocabulary};
 use crate::time::end_of_response;
 
 /// Shortest pause that does not count as active. Microseconds.
@@ -152,8 +152,9 @@ impl Tally {
             _ => {}
         }
         self.commits.extend(rows.text("commit_sha", row).map(str::to_owned));
-        let opened =
-            rows.text("pull_request", row).filter(|_| rows.texts("git_operations", row).contains(&"pr_create"));
+        let opened = rows
+            .text("pull_request", row)
+            .filter(|_| rows.texts("git_operations", row).contains(&GitOperation::PrCreate.as_str()));
         self.opened.extend(opened.map(|url| (rows.number("seq", row), url.to_owned())));
     }
 
