@@ -21,7 +21,7 @@ use crate::extract::Facts;
 use crate::identity::{KeySet, Reading, Replica};
 use crate::lake::claims::{self, Keys, StoredReplica};
 use crate::lake::layout::PartName;
-use crate::lake::manifest::{Marks, PartEntry, SessionEntry};
+use crate::lake::manifest::{Marks, PartEntry, SessionEntry, SourceEntry};
 use crate::lake::part::PartWriter;
 use crate::source::name_of;
 use crate::tables::{Sessions, SourceState};
@@ -114,18 +114,7 @@ fn rebuild(
         let id = known.map_or(id, |(_, entry)| Arc::clone(&entry.id));
         let old_part = known.map(|(part, _)| part.clone());
         let session = Rebuilt::new(group.agent, id, reads, &shared.old, old_part, shared.keeps_texts, readings);
-        let is_same = known.is_some_and(|(_, entry)| {
-            // A file with the same content as another of the session is one more copy of it. One that was away may own its
-            // records again.
-            let is_known = |source: &str| entry.sources.iter().any(|known| **known == *source);
-            let was_away = |source: &str| {
-                shared.manifest.sources.get(source).is_some_and(|known| known.state == SourceState::Gone)
-            };
-            let mut sources = session.sources.iter().map(|source| &source.member.replica.source);
-            entry.digest == session.digest
-                && !session.sources.is_empty()
-                && sources.all(|source| is_known(source) && !was_away(source))
-        });
+        let is_same = known.is_some_and(|(_, entry)| is_same(shared, group.agent, &session, entry));
         if !is_same
             || shared.run.options.full
             || group.is_outdated
@@ -138,6 +127,22 @@ fn rebuild(
         }
     }
     Ok((rebuilt, same))
+}
+
+/// True if a session is as the lake has it, and no copy may have taken its records while a source was away.
+fn is_same(shared: &Shared<'_>, agent: &str, session: &Rebuilt, entry: &SessionEntry) -> bool {
+    // A file with the same content as another of the session is one more copy of it.
+    let is_known = |source: &str| entry.sources.iter().any(|known| **known == *source);
+    let was_away = |known: &SourceEntry| known.state == SourceState::Gone;
+    let may_regain = |source: &str| {
+        let mut old = shared.old.of_session(agent, &session.id);
+        shared.manifest.sources.get(source).is_some_and(was_away)
+            && old.any(|old| old.stored.unpack().records.iter().any(|record| !record.is_owned))
+    };
+    let mut sources = session.sources.iter().map(|source| &source.member.replica.source);
+    entry.digest == session.digest
+        && !session.sources.is_empty()
+        && sources.all(|source| is_known(source) && !may_regain(source))
 }
 
 /// Registers the sessions' replicas, and marks the records that they own. Unchanged sessions that were read still
