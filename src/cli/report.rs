@@ -188,8 +188,9 @@ impl<'a> Source<'a> {
     /// Returns the findings of a time, as `llrem detect` gives them.
     fn findings(&self, detectors: &[&Canned], span: &Span) -> Result<RecordBatch> {
         let given = self.given((span.since(), span.until()));
-        let bound = detect::bind_over(self.settings, self.lake, &given, detectors)?;
-        let mut runner = Runner::silent(self.settings, self.lake, Detectors::These(&bound))?;
+        let bound = detect::bind(self.settings, &given, detectors)?;
+        let detectors = detect::kept_or(bound, self.settings, self.lake, &given, detectors)?;
+        let mut runner = Runner::silent(self.settings, self.lake, Detectors::These(&detectors))?;
         detect::selected(self.settings, &given, &runner.rows(&detect::all())?)
     }
 }

@@ -44,9 +44,10 @@ pub(super) fn run(settings: &Settings, typed: &Detect) -> Result<()> {
         [("since", &typed.since), ("until", &typed.until), ("project", &typed.project), ("agent", &typed.agent)];
     let given = typed_parameters(&typed.params, filters)?;
     check_agent(value_of(&given, "agent"))?;
+    let bound = bind(settings, &given, &chosen)?;
     let output = Output::new(&settings.output, Format::Csv)?;
     let lake = settings.open_lake()?;
-    let detectors = bind_over(settings, &lake, &given, &chosen)?;
+    let detectors = kept_or(bound, settings, &lake, &given, &chosen)?;
     let mut runner = Runner::with(settings, &lake, Detectors::These(&detectors))?;
     let ids = session::ids(&mut runner)?;
     let session = typed.session.as_deref().map(|named| ids.find(named)).transpose()?;
@@ -122,15 +123,15 @@ pub(super) fn bind(settings: &Settings, given: &[(String, String)], chosen: &[&C
     bound.collect()
 }
 
-/// Returns the detectors with their parameters, but without filters if their findings in the whole lake are kept: nothing
-/// has to run then, and [`selected`] applies the filters.
-pub(super) fn bind_over(
+/// Returns the detectors without their filters if their findings in the whole lake are kept: nothing has to run then, and
+/// [`selected`] applies the filters. Otherwise returns those that are bound.
+pub(super) fn kept_or(
+    bound: Vec<Detector>,
     settings: &Settings,
     lake: &AnyLake,
     given: &[(String, String)],
     chosen: &[&Canned],
 ) -> Result<Vec<Detector>> {
-    let bound = bind(settings, given, chosen)?;
     let unfiltered: Vec<_> = given.iter().filter(|(name, _)| !FILTERS.contains(&name.as_str())).cloned().collect();
     let whole = bind(settings, &unfiltered, chosen)?;
     Ok(if are_findings_kept(lake, settings.clock.zone, &whole) { whole } else { bound })

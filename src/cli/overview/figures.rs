@@ -113,7 +113,8 @@ impl Figures {
         let library = Library::load(settings.query_folders())?;
         let chosen: Vec<_> = library.default_detectors().collect();
         let given = vec![("since".to_owned(), since.to_string())];
-        let detectors = detect::bind_over(settings, lake, &given, &chosen)?;
+        let bound = detect::bind(settings, &given, &chosen)?;
+        let detectors = detect::kept_or(bound, settings, lake, &given, &chosen)?;
         let mut runner = Runner::with(settings, lake, Detectors::These(&detectors))?;
         let period = settings.clock.period(Some(&since.to_string()), None)?;
         let start = period.since_text().unwrap_or_default();

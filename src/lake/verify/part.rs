@@ -6,7 +6,7 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use arrow::array::{AsArray, RecordBatch};
+use arrow::array::{AsArray, ListArray, RecordBatch};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
@@ -162,8 +162,9 @@ impl<'c> Check<'c> {
     /// Finds values that are not among those that their column may take.
     fn check_values(&mut self, path: &str, table: &TableDef, batch: &RecordBatch) {
         for column in table.columns.iter().filter(|column| !column.values.is_empty()) {
-            let texts = batch.column_by_name(column.name).and_then(|texts| texts.as_string_opt::<i32>());
-            let texts = texts.into_iter().flatten().flatten();
+            let values = batch.column_by_name(column.name);
+            let texts = values.map(|values| values.as_list_opt::<i32>().map_or(values, ListArray::values));
+            let texts = texts.and_then(|texts| texts.as_string_opt::<i32>()).into_iter().flatten().flatten();
             let unlisted: BTreeSet<&str> = texts.filter(|text| !column.values.contains(text)).collect();
             self.problems.extend(unlisted.into_iter().map(|text| {
                 let name = column.name;

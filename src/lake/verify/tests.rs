@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
-use arrow::datatypes::Int64Type;
+use arrow::array::{ArrayRef, AsArray, Int64Array, ListArray, RecordBatch, StringArray};
+use arrow::buffer::OffsetBuffer;
+use arrow::datatypes::{DataType, Int64Type};
 
 use super::State;
 use crate::etl::{Options, Silent};
@@ -76,7 +77,16 @@ fn raised(batch: &RecordBatch, column: &str) -> RecordBatch {
 }
 
 fn all_the_same(batch: &RecordBatch, column: &str, text: &str) -> RecordBatch {
-    with_column(batch, column, |texts| Arc::new(StringArray::from(vec![text; texts.len()])))
+    with_column(batch, column, |values| {
+        let texts = Arc::new(StringArray::from(vec![text; values.len()]));
+        match values.data_type() {
+            DataType::List(item) => {
+                let one_each = OffsetBuffer::from_lengths(vec![1; values.len()]);
+                Arc::new(ListArray::new(Arc::clone(item), one_each, texts, None))
+            }
+            _ => texts,
+        }
+    })
 }
 
 fn assert_found(problems: &[String], part: &str) {
