@@ -396,9 +396,13 @@ impl Owners {
         let originals = claims.iter().filter(can_show).filter(|(_, claim)| !claim.is_copy);
         let mut originals: Vec<u32> = originals.filter_map(|(number, _)| self.session(*number)).collect();
         originals.sort_unstable();
+        // Of each session, the last is the largest.
+        let size = |(number, claim): &(u32, Claim)| Some((self.session(*number)?, content_of(claim.fullness)));
+        let mut sizes: Vec<(u32, u64)> = claims.iter().filter(can_show).filter_map(size).collect();
+        sizes.sort_unstable();
         let best = claims
             .iter()
-            .filter_map(|(number, claim)| Some((self.standing(*number, claim, &originals)?, *number, claim)));
+            .filter_map(|(number, claim)| Some((self.standing(*number, claim, &originals, &sizes)?, *number, claim)));
         let best = best.min_by(|(a, ..), (b, ..)| a.cmp(b));
         let owner = best.map(|(_, number, claim)| self.fuller_row(number, claim, &claims).unwrap_or(number));
         let hash = holders.iter().fold(0, |hash, number| hash ^ xxh3_64(&number.to_le_bytes()));
@@ -424,8 +428,14 @@ impl Owners {
     }
 
     /// Returns the sort key of a replica among all with the same key; the lowest owns it. `originals` are the sessions
-    /// with an original of it, in order.
-    fn standing(&self, number: u32, claim: &Claim, originals: &[u32]) -> Option<impl Ord + use<'_>> {
+    /// with an original of it, in order; `sizes` are the sizes of the content in each session's replicas, in order.
+    fn standing(
+        &self,
+        number: u32,
+        claim: &Claim,
+        originals: &[u32],
+        sizes: &[(u32, u64)],
+    ) -> Option<impl Ord + use<'_>> {
         let member = self.members.get(number as usize)?;
         let session = self.sessions.get(member.session as usize)?;
         let is_copy = originals.binary_search(&member.session).is_err();
@@ -437,10 +447,13 @@ impl Owners {
         let within_session = (Reverse(claim.fullness), claim.is_copy, source);
         // The fullness is unknown in memories of earlier versions, and in those rebuilt from the rows.
         let is_unknown = claim.fullness == 0 && claim.is_owned && claim.is_of_lake;
+        // Sessions compare the most that any replica has. Within a session, a known model counts more than the content.
+        let largest = sizes.partition_point(|(session, _)| *session <= member.session).checked_sub(1);
+        let largest = largest.and_then(|place| sizes.get(place)).filter(|(session, _)| *session == member.session);
         let content = match claim.is_response {
             true => 0,
             false if is_unknown => u64::MAX,
-            false => content_of(claim.fullness),
+            false => largest.map_or(content_of(claim.fullness), |(_, size)| *size),
         };
         Some((!can_show, is_copy, self.is_side(session), Reverse(content), rank, within_session))
     }

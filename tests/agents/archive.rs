@@ -659,6 +659,28 @@ fn a_response_of_gemini_keeps_a_count_that_its_document_lost() {
     assert_after_runs(&lake, &[Some(1400)], input);
 }
 
+/// Two files hold a session of Codex. One loses the line with the model, and then the line between two replies, which become one
+/// reply with a longer text.
+#[test]
+fn a_reply_keeps_its_model_when_a_copy_of_its_file_joins_it_to_the_next() {
+    let home = home_of("codex", "odd-fields");
+    let name = "rollout-2026-05-27T12-00-00-019fc2a0-0000-7000-8000-00000000003c";
+    let path = home.path().join(".codex/sessions/2026/05/27").join(format!("{name}.jsonl"));
+    std::fs::copy(&path, path.with_file_name(format!("{name}-2.jsonl"))).unwrap();
+    let lake = Built::full(&home);
+    let model = || {
+        let rows = lake.rows().values("messages").into_iter();
+        rows.filter(|row| row["timestamp"] == "2026-05-27T10:00:07Z")
+            .map(|row| row["model"].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(model(), [json!("gpt-5.3-codex")]);
+    keep_lines(&path, |_, line| !line.contains("turn_context"));
+    assert_after_runs(&lake, &[json!("gpt-5.3-codex")], model);
+    keep_lines(&path, |_, line| !line.contains("10:00:08.000Z") && !line.contains("10:00:09.000Z"));
+    assert_after_runs(&lake, &[json!("gpt-5.3-codex")], model);
+}
+
 /// A copy of half a session of Qwen Code comes first. While the session is away, the copy loses a line and gains one that is
 /// later in the session. The session owns the shared lines as soon as it is back.
 #[test]
