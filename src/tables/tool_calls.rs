@@ -47,7 +47,7 @@ lake_table! {
         output_key: Opt<Str> [Hash, Text],
         /// Hash of an error's words without paths, numbers and ids. Equal keys mean the same error. Null unless the call failed.
         error_key: Opt<Str> [Hash, Rare],
-        /// What the call did to a repository, in order. Empty if it did nothing. Null in rows of earlier versions.
+        /// Operations of the call on a repository, in order. Empty if there were none. Null in rows of earlier versions.
         git_operations: Opt<ListOf<GitOperation>> [Name, Plain],
         /// Hash of the last commit that the call made, as git printed it (7 to 40 digits); null if git printed none.
         commit_sha: Opt<Str> [Place, Rare],

@@ -213,7 +213,7 @@ vocabulary! {
         #[default] Estimated = "estimated": "It is estimated.",
     }
 
-    /// What a tool call did to a repository.
+    /// An operation of a tool call on a repository.
     GitOperation {
         #[default] Commit = "commit": "It made a commit.",
         Amend = "amend": "It replaced the last commit.",
