@@ -78,7 +78,7 @@ last_turns as (
   from numbered n
   where n.from_end = 1 and n.last_word % 8 < 6
 ),
-calls as (
+last_calls as (
   select
     t.machine, t.agent, t.session_id, t.seq, t.status, l.turn,
     t.name || coalesce(' ' || replace(substr(coalesce(t.command, t.file_path), 1, 80), chr(10), ' '), '') as call,
@@ -86,7 +86,7 @@ calls as (
       'AskUserQuestion', 'ExitPlanMode', 'StructuredOutput', 'request_user_input', 'question', 'attempt_completion',
       'ask_followup_question', 'plan_mode_respond', 'new_task'
     ) or (t.category = 'shell' and substr(t.command, 1, 2000) like '%git%commit%' and t.status <> 'error') as is_end,
-    max(case
+    case
       when t.status = 'ok' and (
         t.category in ('edit', 'write')
         or array_length(t.git_operations) >= 1
@@ -97,12 +97,18 @@ calls as (
         ) <> ' ' || substr(t.command, 1, 2000))
       ) then 1
       else 0
-    end) over (partition by t.machine, t.agent, t.session_id) as has_edits,
-    row_number() over (partition by t.machine, t.agent, t.session_id order by t.seq desc nulls last) as from_end
+    end as is_edit
   from tool_calls t
   join last_turns l
     on l.machine = t.machine and l.agent = t.agent and l.session_id = t.session_id and l.turn = coalesce(t.turn, 0)
   where not t.is_sidechain
+),
+calls as (
+  select
+    machine, agent, session_id, seq, status, call, is_end,
+    max(is_edit) over (partition by machine, agent, session_id) as has_edits,
+    row_number() over (partition by machine, agent, session_id order by seq desc nulls last) as from_end
+  from last_calls
 ),
 ends as (
   select

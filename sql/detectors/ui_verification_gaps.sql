@@ -49,39 +49,6 @@ edited as (
   group by t.machine, t.agent, t.session_id, t.turn
   having count(*) >= $min_edits
 ),
-browsers as (
-  select distinct machine, agent, session_id
-  from tool_calls
-  where category = 'browser' or regexp_replace(lower(name), 'screenshot|devtools|simulator|emulator|selenium', '') <> lower(name)
-),
-looked as (
-  select distinct t.machine, t.agent, t.session_id, t.turn
-  from tool_calls t
-  join edited e on e.machine = t.machine and e.agent = t.agent and e.session_id = t.session_id and e.turn = t.turn
-  left join browsers b on b.machine = t.machine and b.agent = t.agent and b.session_id = t.child_session_id
-  where t.category = 'browser'
-    or b.session_id is not null
-    or regexp_replace(
-      lower(t.name),
-      'browser|playwright|puppeteer|chrom|devtools|selenium|webdriver|screenshot|screencap|simulator|emulator|xcodebuild'
-        || '|appium|maestro|mobile|computer|preview|snapshot|view_image|viewimage|stagehand|storybook',
-      ''
-    ) <> lower(t.name)
-    or (
-      t.category = 'read'
-      and regexp_replace(lower(t.file_path), '^.*[.]', '') in ('png', 'jpg', 'jpeg', 'webp', 'gif', 'bmp', 'heic', 'pdf')
-    )
-    or (
-      t.category in ('shell', 'write', 'edit')
-      and regexp_replace(
-        lower(substr(coalesce(t.command, t.input), 1, 8000)),
-        'playwright|puppeteer|cypress|selenium|webdriver|screenshot|screencap|headless|agent-browser|browser-use'
-          || '|shot-scraper|wkhtmlto|capture-website|pageres|backstop|chromatic|percy|lighthouse|scrot |grim |import -window'
-          || '|x11grab|simctl|(^|[^a-z])adb |maestro|xvfb',
-        ''
-      ) <> lower(substr(coalesce(t.command, t.input), 1, 8000))
-    )
-),
 -- Each turn, and the one after it.
 sides as (
   select *, turn as side from edited
@@ -103,7 +70,7 @@ turns as (
 ),
 asked as (
   select
-    t.machine, t.agent, t.session_id, t.edits, t.last_seq, t.file_path, t.prompt_seq, t.is_answered_with_image,
+    t.machine, t.agent, t.session_id, t.turn, t.edits, t.last_seq, t.file_path, t.prompt_seq, t.is_answered_with_image,
     -- Words in lower case with one space between them, without paths and code.
     ' ' || regexp_replace(
       regexp_replace(
@@ -115,9 +82,7 @@ asked as (
   from turns t
   join messages m
     on m.machine = t.machine and m.agent = t.agent and m.session_id = t.session_id and m.seq = t.prompt_seq
-  left join looked l
-    on l.machine = t.machine and l.agent = t.agent and l.session_id = t.session_id and l.turn = t.turn
-  where l.session_id is null and not t.is_interrupted and m.kind = 'prompt'
+  where not t.is_interrupted and m.kind = 'prompt'
 ),
 -- Removes what the person says to have seen: it is no request.
 wanted as (
@@ -155,6 +120,46 @@ marked as (
       ' (see|ensure|make  sure) ', ' % ', 'g'
     ) as marks
   from wanted
+),
+requested as (
+  select machine, agent, session_id, turn, edits, last_seq, file_path, prompt_seq, is_answered_with_image
+  from marked
+  where regexp_replace(
+      marks, '^.*([#%]( +[^ !]+){0,6} +@|@( +[^ ]+){0,6} +#( +(it|them|this|that  it|how)|  *$)).*$', ''
+    ) = ''
+),
+browsers as (
+  select distinct machine, agent, session_id
+  from tool_calls
+  where category = 'browser' or regexp_replace(lower(name), 'screenshot|devtools|simulator|emulator|selenium', '') <> lower(name)
+),
+looked as (
+  select distinct t.machine, t.agent, t.session_id, t.turn
+  from tool_calls t
+  join requested e on e.machine = t.machine and e.agent = t.agent and e.session_id = t.session_id and e.turn = t.turn
+  left join browsers b on b.machine = t.machine and b.agent = t.agent and b.session_id = t.child_session_id
+  where t.category = 'browser'
+    or b.session_id is not null
+    or regexp_replace(
+      lower(t.name),
+      'browser|playwright|puppeteer|chrom|devtools|selenium|webdriver|screenshot|screencap|simulator|emulator|xcodebuild'
+        || '|appium|maestro|mobile|computer|preview|snapshot|view_image|viewimage|stagehand|storybook',
+      ''
+    ) <> lower(t.name)
+    or (
+      t.category = 'read'
+      and regexp_replace(lower(t.file_path), '^.*[.]', '') in ('png', 'jpg', 'jpeg', 'webp', 'gif', 'bmp', 'heic', 'pdf')
+    )
+    or (
+      t.category in ('shell', 'write', 'edit')
+      and regexp_replace(
+        lower(substr(coalesce(t.command, t.input), 1, 8000)),
+        'playwright|puppeteer|cypress|selenium|webdriver|screenshot|screencap|headless|agent-browser|browser-use'
+          || '|shot-scraper|wkhtmlto|capture-website|pageres|backstop|chromatic|percy|lighthouse|scrot |grim |import -window'
+          || '|x11grab|simctl|(^|[^a-z])adb |maestro|xvfb',
+        ''
+      ) <> lower(substr(coalesce(t.command, t.input), 1, 8000))
+    )
 )
 select
   'ui_verification_gaps' as detector,
@@ -177,10 +182,10 @@ select
     || ' Give the agent a browser tool, and tell it to use it.' as explanation,
   'measured' as basis,
   a.machine
-from marked a
+from requested a
 join chosen c on c.machine = a.machine and c.agent = a.agent and c.session_id = a.session_id
-where regexp_replace(
-    a.marks, '[#%]( +[^ !]+){0,6} +@|@( +[^ ]+){0,6} +#( +(it|them|this|that  it|how)|  *$)', ''
-  ) <> a.marks
+left join looked l
+  on l.machine = a.machine and l.agent = a.agent and l.session_id = a.session_id and l.turn = a.turn
+where l.session_id is null
 order by
   wasted_cost_usd desc nulls last, a.edits desc nulls last, c.started_at, a.agent, a.machine, a.session_id, a.prompt_seq
