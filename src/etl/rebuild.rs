@@ -170,21 +170,23 @@ impl Rebuilt {
 
     /// Assigns a place to every record of the sources, after it is known which rows of the lake stay: these keep their
     /// places. A record that the lake knows keeps its place or moves backwards. A record of two sources has one place.
-    /// A superseded record has none.
+    /// A record that is superseded in all of them has none.
     pub(super) fn place(&mut self) {
         let carried: Vec<Record> = self.carried().filter(|record| record.is_placed()).copied().collect();
         let has_old_rows = !carried.is_empty() || self.may_carry();
         let is_simple = self.sources.len() <= 1 && !has_old_rows;
         let taken: HashSet<i64> = carried.iter().map(|record| i64::from(record.seq)).collect();
         let mut placed: KeyMap<i64> = carried.iter().map(|record| (record.key, i64::from(record.seq))).collect();
+        let owned = self.sources.iter().flat_map(|source| &source.member.replica.records);
+        let owned = owned.filter(|record| record.is_owned && self.superseded.contains(&record.key));
+        let owned: KeySet = owned.map(|record| record.key).collect();
         let mut next = 0;
         for source in &mut self.sources {
             let SourceOf { read, member, places: moved } = source;
             let records = &mut member.replica.records;
             if !is_simple {
-                let is_placed = |record: &&Record| {
-                    record.is_placed() && !record.is_of_lake() && !self.superseded.contains(&record.key)
-                };
+                let has_row = |key: &u64| owned.contains(key) || !self.superseded.contains(key);
+                let is_placed = |record: &&Record| record.is_placed() && !record.is_of_lake() && has_row(&record.key);
                 let mut order: Vec<Record> = records.iter().filter(is_placed).copied().collect();
                 order.sort_by_key(|record| record.seq);
                 for record in order {

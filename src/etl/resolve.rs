@@ -229,7 +229,7 @@ struct News {
     /// All their records and facts. Every replica with one of these records is known; of other records, some may be
     /// unknown.
     named: KeySet,
-    /// Responses with a copy that is new or has other counts.
+    /// Responses with a copy that is new, was dropped or has other counts.
     copied: KeySet,
     /// Messages that a session has come to own, which makes it the origin of others.
     gained: KeySet,
@@ -240,19 +240,18 @@ struct News {
 impl News {
     fn add(&mut self, shared: &Shared<'_>, owners: &mut Owners, agent: &str, number: u32, replica: &Replica) {
         let before = shared.old.of_session(agent, &replica.session).find(|old| old.stored.source == replica.source);
-        let before = before.map(|before| before.stored.unpack());
-        let is_new = |copy: &ResponseCopy| {
-            !before.as_ref().is_some_and(|before| before.responses.of(copy.key).any(|known| known == *copy))
-        };
-        self.copied.extend(replica.responses.iter().filter(is_new).map(|copy| copy.key));
-        let had = before.iter().flat_map(|before| &before.records).filter(|record| record.is_owned);
+        let before = before.map(|before| before.stored.unpack()).unwrap_or_default();
+        for (one, other) in [(replica, &before), (&before, replica)] {
+            let is_only_there = |copy: &ResponseCopy| !other.responses.of(copy.key).any(|known| known == *copy);
+            self.copied.extend(one.responses.iter().filter(is_only_there).map(|copy| copy.key));
+        }
+        let had = before.records.iter().filter(|record| record.is_owned);
         let had: KeySet = had.map(|record| record.key).collect();
         let held = |replica: &Replica| -> KeySet {
             let copies = replica.records.iter().filter(|it| it.state != State::Gone && !it.is_owned);
             copies.map(|record| record.key).collect()
         };
-        let held_before = before.as_ref().map(held).unwrap_or_default();
-        self.turned.extend(held_before.symmetric_difference(&held(replica)));
+        self.turned.extend(held(&before).symmetric_difference(&held(replica)));
         let verdict = owners.judge(number);
         let has = replica.records.iter().zip(verdict.owned).filter(|(_, owned)| *owned).map(|(record, _)| record.key);
         self.gained.extend(has.filter(|key| !had.contains(key)));

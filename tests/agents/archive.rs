@@ -681,6 +681,27 @@ fn a_reply_keeps_its_model_when_a_copy_of_its_file_joins_it_to_the_next() {
     assert_after_runs(&lake, &[json!("gpt-5.3-codex")], model);
 }
 
+/// Two files hold a fork of Codex. One loses lines, and yields records to the origin that the other still owns. Each row
+/// keeps its place, and the copies of the origin's responses are counted.
+#[test]
+fn a_record_that_one_file_yields_keeps_its_place() {
+    let home = home_of("codex", "call-ids-counted");
+    let name = "rollout-2026-08-03T10-00-00-019fbcc4-2902-7000-8000-000000000091";
+    let path = home.path().join(".codex/sessions/2026/08/03").join(format!("{name}.jsonl"));
+    let lake = Built::full(&home);
+    keep_lines(&path, |at, _| !(19..22).contains(&at));
+    lake.run();
+    std::fs::copy(&path, path.with_file_name(format!("{name}-2.jsonl"))).unwrap();
+    keep_lines(&path, |at, _| !(11..15).contains(&at));
+    lake.run();
+    let known = messages(&lake);
+    keep_lines(&path, |at, _| !(2..4).contains(&at));
+    lake.run();
+    let usage = lake.rows().values("usage");
+    assert_after_runs(&lake, &known, || messages(&lake));
+    assert_eq!(lake.rows().values("usage"), usage);
+}
+
 /// A copy of half a session of Qwen Code comes first. While the session is away, the copy loses a line and gains one that is
 /// later in the session. The session owns the shared lines as soon as it is back.
 #[test]
