@@ -144,13 +144,6 @@ impl Personal {
     }
 }
 
-/// Escapes such as `
-/// ` end in letters that are no part of a word.
-fn ends_with_escape(before: &str) -> bool {
-    matches!(before.as_bytes(), [.., b'\\', b'n' | b'r' | b't' | b'b' | b'f'])
-        || matches!(before.as_bytes(), [.., b'%', b'0'..=b'9', b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F'])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -197,6 +190,10 @@ mod tests {
                 r"\nip-10-0-3-7.ec2.internal: up, ubuntu@ip-172-31-0-9:~$",
                 r"\nip-<ip>.ec2.internal: up, ubuntu@ip-<ip>:~$",
             ),
+            (r"\u219210.1.2.3 %2010.1.2.3 ip=192.168.1.20", r"\u2192<ip> %20<ip> ip=<ip>"),
+            (r"\u2192fe80::1 \bfe80::1 x=2001:db8::1", r"\u2192<ip> \b<ip> x=<ip>"),
+            ("\x1b[32mfe80::1 \x1b[1mip-10-0-3-7 \x1b[32mkim@example.org", "\x1b[32m<ip> \x1b[1mip-<ip> \x1b[32m<email>"),
+            (r"\u2192jo@example.org", r"\u2192<email>"),
         ] {
             assert_eq!(clean(text), expected, "{text}");
         }

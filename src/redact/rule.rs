@@ -237,8 +237,8 @@ const fn is_base64url(byte: u8) -> bool {
 /// Bytes of the longest escape, `\U0001F600`.
 const LONGEST_ESCAPE: usize = 10;
 
-/// Returns the length of the escape at the beginning of a text: of JSON and of programming languages (`
-/// `, `\u2192`, `\x0a`, `\033`), of URLs (`%3D`, encoded twice `%253D`), of quoted-printable mail (`=3D`).
+/// Returns the length of the escape at the beginning of a text: of JSON and of programming languages (`\n`,
+/// `\u2192`, `\x0a`, `\033`), of URLs (`%3D`, encoded twice `%253D`), of quoted-printable mail (`=3D`).
 fn escape_length(text: &[u8]) -> Option<usize> {
     let is_hex = |digits: &[u8]| digits.iter().all(u8::is_ascii_hexdigit);
     let are_hex = |from: usize, to: usize| text.get(from..to).is_some_and(is_hex);
@@ -273,7 +273,7 @@ const fn is_of_colour(byte: u8) -> bool {
 }
 
 /// Returns the end of an escape that begins before a run and reaches into it, but not beyond the literal at `hit`.
-fn end_of_escape(bytes: &[u8], run: usize, hit: usize) -> Option<usize> {
+pub(super) fn end_of_escape(bytes: &[u8], run: usize, hit: usize) -> Option<usize> {
     let starts = (1..LONGEST_ESCAPE).filter_map(|back| run.checked_sub(back));
     let mut ends = starts.filter_map(|start| Some(start + escape_length(bytes.get(start..)?)?));
     ends.find(|end| (run + 1..=hit).contains(end)).or_else(|| end_of_colour(bytes, run))

@@ -1,8 +1,10 @@
 //! E-mail and IP addresses.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::ops::Range;
 
-use super::{Found, ends_with_escape};
+use super::Found;
+use crate::redact::rule::{end_of_escape, ends_with_escape};
 
 /// Longest local part and domain of an address, by the standard. Bytes.
 const LONGEST: usize = 254;
@@ -19,22 +21,13 @@ fn find_emails_around(sign: &str, text: &str, found: &mut Vec<Found>) {
         let (Some(before), Some(after)) = (text.get(..at), text.get(at + sign.len()..)) else { continue };
         let is_local = |letter: &char| letter.is_alphanumeric() || matches!(letter, '.' | '_' | '%' | '+' | '-' | '\'');
         let local: usize = before.chars().rev().take(LONGEST).take_while(is_local).map(char::len_utf8).sum();
-        let start = skip_escape(text, at - local, at);
+        let start = end_of_escape(text.as_bytes(), at - local, at).unwrap_or(at - local);
         let Some(domain) = domain(after) else { continue };
         let name = text.get(start..at).unwrap_or_default().trim_start_matches(['.', '-', '\'']);
         // The part before the `@` of a clone URL is no person.
         if !name.is_empty() && name != "git" {
             found.push((at - name.len()..at + sign.len() + domain, "email"));
         }
-    }
-}
-
-/// The letter of an escape such as `
-/// ` is no part of the word after it.
-fn skip_escape(text: &str, start: usize, end: usize) -> usize {
-    match text.get(..start + 1) {
-        Some(before) if start < end && ends_with_escape(before) => start + 1,
-        _ => start,
     }
 }
 
@@ -80,7 +73,7 @@ pub(super) fn find_host_names(text: &str, found: &mut Vec<Found>) {
     const MARK: &str = "ip-";
     for at in memchr::memmem::find_iter(text.as_bytes(), MARK) {
         let before = text.get(..at).unwrap_or_default();
-        let is_inside = before.ends_with(|letter: char| letter.is_alphanumeric()) && !ends_with_escape(before);
+        let is_inside = before.ends_with(|letter: char| letter.is_alphanumeric()) && !ends_with_escape(before.as_bytes());
         let from = at + MARK.len();
         let rest = text.get(from..).unwrap_or_default();
         let is_part = |byte: &u8| byte.is_ascii_digit() || *byte == b'-';
@@ -92,44 +85,56 @@ pub(super) fn find_host_names(text: &str, found: &mut Vec<Found>) {
     }
 }
 
-fn find_v6(text: &str, run: &std::ops::Range<usize>, part: &str, found: &mut Vec<Found>) -> bool {
-    // A run may begin with the letter of an escape, and end with a punctuation mark or a port.
-    let skipped = usize::from(text.get(..run.start + 1).is_some_and(ends_with_escape));
+fn find_v6(text: &str, run: &Range<usize>, part: &str, found: &mut Vec<Found>) -> bool {
+    let bytes = text.as_bytes();
     let is_word = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
-    let before = run.start.checked_sub(1).and_then(|before| text.as_bytes().get(before));
-    let is_inside = skipped == 0 && is_word(before) && !text.get(..run.start).is_some_and(ends_with_escape);
-    if is_inside || is_word(text.as_bytes().get(run.end)) {
+    let before = bytes.get(..run.start).unwrap_or_default();
+    let is_inside = is_word(before.last()) && !ends_with_escape(before);
+    if is_word(bytes.get(run.end)) {
         return false;
     }
-    // Punctuation around an address is no part of it.
-    for (front, back) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
-        let inner = skipped + front..part.len().saturating_sub(back);
-        let Some(Ok(address)) = part.get(inner.clone()).map(str::parse::<Ipv6Addr>) else { continue };
-        let text = part.get(inner.clone()).unwrap_or_default();
-        // `a::b` is a path in some languages.
-        let groups = text.split(':').filter(|group| !group.is_empty()).count();
-        let is_telling = groups > 2 || text.bytes().any(|byte| byte.is_ascii_digit());
-        if is_telling && !address.is_loopback() && !address.is_unspecified() {
-            found.push((run.start + inner.start..run.start + inner.end, "ip"));
+    for skipped in starts(text, run).filter(|skipped| *skipped > 0 || !is_inside) {
+        // Punctuation around an address, such as that before a port, is no part of it.
+        for (front, back) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            let inner = skipped + front..part.len().saturating_sub(back);
+            let Some(Ok(address)) = part.get(inner.clone()).map(str::parse::<Ipv6Addr>) else { continue };
+            let text = part.get(inner.clone()).unwrap_or_default();
+            // `a::b` is a path in some languages.
+            let groups = text.split(':').filter(|group| !group.is_empty()).count();
+            let is_telling = groups > 2 || text.bytes().any(|byte| byte.is_ascii_digit());
+            if is_telling && !address.is_loopback() && !address.is_unspecified() {
+                found.push((run.start + inner.start..run.start + inner.end, "ip"));
+            }
+            return true;
         }
-        return true;
     }
     false
 }
 
-fn find_v4(text: &str, run: &std::ops::Range<usize>, part: &str, found: &mut Vec<Found>) {
+/// Returns where an address may begin in a run: at its start, or after the end of an escape such as `\u2192`.
+fn starts(text: &str, run: &Range<usize>) -> impl Iterator<Item = usize> {
+    let after_escape = end_of_escape(text.as_bytes(), run.start, run.end);
+    std::iter::once(0).chain(after_escape.map(|end| end - run.start))
+}
+
+fn find_v4(text: &str, run: &Range<usize>, part: &str, found: &mut Vec<Found>) {
     let mut start = 0;
     for piece in part.split(|letter: char| !letter.is_ascii_digit() && letter != '.') {
         let offset = start;
         start += piece.len() + 1;
-        let leading = piece.len() - piece.trim_start_matches('.').len();
-        let piece = piece.trim_matches('.');
-        let from = run.start + offset + leading;
-        let before = text.get(..from).unwrap_or_default();
-        let is_version = before.ends_with(['v', 'V']) && !before.ends_with("\\v");
-        let Some(address) = lenient_v4(piece) else { continue };
-        if !is_version && !address.is_loopback() && !address.is_unspecified() {
-            found.push((from..from + piece.len(), "ip"));
+        let whole = run.start + offset..run.start + offset + piece.len();
+        let addresses = starts(text, &whole).filter_map(|skipped| {
+            let rest = piece.get(skipped..)?;
+            let address = rest.trim_matches('.');
+            let from = whole.start + skipped + rest.len() - rest.trim_start_matches('.').len();
+            Some((from..from + address.len(), lenient_v4(address)?))
+        });
+        for (range, address) in addresses.take(1) {
+            let before = text.get(..range.start).unwrap_or_default();
+            let is_version = before.ends_with(['v', 'V']) && !before.ends_with("\\v");
+            if !is_version && !address.is_loopback() && !address.is_unspecified() {
+                found.push((range, "ip"));
+            }
         }
     }
 }
