@@ -52,6 +52,12 @@ fn findings() {
         check("detect", terminal, &["detect"]);
         check("detect-few", terminal, &["detect", "stalled_sessions", "--since", "2026-03-01", "-n", "2"]);
         check("detect-none", terminal, &["detect", "cache_misses", "--since", "2026-03-15"]);
+        let high = terminal.shows(80, &["detect", "--severity", "high", "--min-cost", "1000"]);
+        assert!(high.starts_with("No findings of high severity that wasted $1,000.00 or more in"), "{high}");
+        let new = terminal.shows(80, &["detect", "--new"]);
+        assert!(!new.contains("Not shown"), "{new}");
+        let again = terminal.shows(80, &["detect", "--new"]);
+        assert!(again.starts_with("No new waste found in"), "{again}");
         let leaves_out = |query| terminal.shows(80, &["query", query]).ends_with("\nsessions: those with usage\n");
         assert_eq!(["cost_by_month", "cost_by_session", "totals"].map(leaves_out), [true, false, false]);
     });

@@ -434,6 +434,8 @@ fn search_finds_all_words_of_a_record() {
     assert!(found(&["none", "--project", "shop"]).contains("in 1 subagent\n"));
     assert_eq!(found(&["npm", "--since", "2025-08-06"]), "No hits for npm in 1 session since Wed 2025-08-06.\n");
     assert!(found(&["npm", "--until", "2025-08-05", "--agent", "claude-code"]).contains("6 hits in 1 session"));
+    let day = ["npm", "--since", "2025-08-05", "--until", "2025-08-05", "--timezone", "America/Los_Angeles"];
+    assert!(found(&day).contains("6 hits in 1 session"), "the day of the zone");
     assert!(refused(&bench, &["search", "-e", "npm ("]).starts_with("exit 2\n"));
     assert!(refused(&bench, &["search", "npm", "--project", "sho"]).starts_with("exit 2\n"));
     assert!(refused(&bench, &["search", " "]).starts_with("exit 2\n"));

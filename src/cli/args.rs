@@ -281,7 +281,7 @@ pub struct Query {
 /// `llrem detect`
 #[derive(Debug, Args)]
 pub struct Detect {
-    /// Only these detectors [default: all except those that `llrem query` lists as off]
+    /// Only these detectors [default: all except those that `llrem detect --explain` lists as off]
     #[arg(value_name = "NAME", value_parser = Offered(canned::detector_names), hide_possible_values = true)]
     pub names: Vec<String>,
     /// Set a parameter of all detectors that have it, or of one with DETECTOR.NAME=VALUE; may be repeated
@@ -308,7 +308,7 @@ pub struct Detect {
     /// Only findings that wasted this many US dollars or more
     #[arg(long, value_name = "USD")]
     pub min_cost: Option<f64>,
-    /// Show the N most expensive findings, or `off` for all [default: 10 on a terminal, else off]
+    /// Show the N most expensive findings, or `off` for all [default: 10 on a terminal without --new, else off]
     #[arg(short = 'n', long, value_name = "N|off")]
     pub limit: Option<Limit>,
     /// Only findings that are new, or more severe than when `--new` last reported them

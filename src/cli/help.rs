@@ -157,7 +157,7 @@ Examples:
 Findings count each dollar of a session once: a response that several findings list counts for the one that \
 wastes most of it. `alone_cost_usd` holds the waste of a finding when looked at alone. `basis` says whether the \
 waste is measured (the cost of responses) or estimated. `--new` reports a finding once, and again if it becomes more severe. Findings count as reported once they are \
-printed; the lake keeps which. Detectors that `llrem query` lists as off \
+printed; the lake keeps which. Detectors that `llrem detect --explain` lists as off \
 (`overqualified_model`) run only when you name them. To add your own detectors, put SQL files into a folder \
 `detectors` in one of the `query_folders` of the configuration.";
 

@@ -226,14 +226,14 @@ impl Period {
         is_since && self.until.is_none_or(|until| moment.is_some_and(|moment| moment < until))
     }
 
-    /// Returns the beginning as text for SQL.
-    pub fn since_text(&self) -> Option<String> {
-        self.since.map(utc_text)
+    /// Returns the beginning as a literal of SQL.
+    pub fn since_sql(&self) -> Option<String> {
+        self.since.map(literal)
     }
 
-    /// Returns the end as text for SQL.
-    pub fn until_text(&self) -> Option<String> {
-        self.until.map(utc_text)
+    /// Returns the end as a literal of SQL.
+    pub fn until_sql(&self) -> Option<String> {
+        self.until.map(literal)
     }
 
     fn local(&self, moment: i64) -> DateTime<Tz> {
@@ -241,8 +241,9 @@ impl Period {
     }
 }
 
-fn utc_text(moment: i64) -> String {
-    crate::time::format_utc(Some(moment), "%Y-%m-%dT%H:%M:%S%.6fZ")
+/// With its offset: `timestamp` would ignore it, and take the time for one of the session's zone.
+fn literal(moment: i64) -> String {
+    crate::time::format_utc(Some(moment), "timestamptz '%Y-%m-%dT%H:%M:%S%.6fZ'")
 }
 
 /// Returns a duration: `30s`, `5m`, `1h 30m`, `2d`.

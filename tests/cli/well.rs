@@ -108,10 +108,20 @@ fn doctor_names_what_is_wrong_and_what_to_do() {
     let checks = at(&home, "2027-07-17T14:02:00Z", &["doctor", "-f", "json"]);
     assert!(checks.contains(r#"{"check":"last etl","level":"warning","text":"Last etl 2026-07-17"#), "{checks}");
     assert!(checks.contains("\"check\":\"price table\",\"level\":\"warning\""), "{checks}");
+    let age = |name: &str| {
+        let path = home.path().join(".claude/projects/-site").join(name);
+        std::fs::File::options().write(true).open(path).unwrap().set_modified(written.into()).unwrap();
+    };
+    // A subagent is read with what describes it.
+    home.write(".claude/projects/-site/a/subagents/agent-1.jsonl", &response("s", "house-model", "2026-07-17T09:00:00Z"));
+    home.write(".claude/projects/-site/a/subagents/agent-1.meta.json", "{\"agentType\":\"Explore\"}");
+    age("a/subagents/agent-1.jsonl");
+    at(&home, NOW, &["etl", "--quiet"]);
+    let shown = at(&home, NOW, &["doctor"]).replace('\u{a0}', " ");
+    assert!(shown.contains("✓ deletion     claude-code deletes"), "{shown}");
     // The transcript is older than its agent keeps it, and has changed since it was read.
     home.write(".claude/projects/-site/a.jsonl", &response("a2", "house-model", "2026-07-17T09:00:00Z").repeat(2));
-    let file = std::fs::File::options().write(true).open(home.path().join(".claude/projects/-site/a.jsonl")).unwrap();
-    file.set_modified(written.into()).unwrap();
+    age("a.jsonl");
     let lacking = at(&home, NOW, &["doctor"]).replace('\u{a0}', " ");
     assert!(lacking.starts_with("exit 1\n") && lacking.contains("✗ deletion     "), "{lacking}");
     assert!(lacking.contains("the lake lacks them: llrem etl\n"), "{lacking}");

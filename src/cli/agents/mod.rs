@@ -13,10 +13,10 @@ use super::args::Agents;
 use super::holdings;
 use super::output::{Format, Output};
 use super::settings::{Settings, checked_home};
-use crate::agents::{AGENTS, About, Found, Grain, Places};
+use crate::agents::{AGENTS, About, Agent, Found, Grain, Places};
 use crate::lake::AnyLake;
 use crate::shown::in_home;
-use crate::source::name_of;
+use crate::source::{Fingerprint, name_of};
 use crate::tables::SourceColumns;
 use crate::{Error, Result};
 pub(super) use screen::soon;
@@ -57,7 +57,7 @@ fn look(settings: &Settings, places: &Places) -> Vec<Seen> {
         for (path, reason) in &found.problems {
             settings.printer.warn(&format!("cannot list `{}`: {reason}", path.display()));
         }
-        Seen::of(agent.about(), agent.retention_days(places), found, settings.clock.now.into())
+        Seen::of(*agent, agent.retention_days(places), found, settings.clock.now.into())
     });
     seen.collect()
 }
@@ -81,7 +81,7 @@ pub(super) struct Seen {
     pub(super) retention_days: Option<u32>,
     pub(super) sources: i64,
     pub(super) bytes: i64,
-    /// Paths and sizes of what will be deleted soon; `None` if the agent keeps its sessions.
+    /// Paths of what will be deleted soon, and sizes with their companions; `None` if the agent keeps its sessions.
     expiring: Option<Vec<(PathBuf, u64)>>,
     /// Whole days until the agent deletes the first of its sources; 0 if it may do so now.
     pub(super) days_left: Option<u64>,
@@ -90,7 +90,8 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    fn of(about: &'static About, retention_days: Option<u32>, found: Found, now: SystemTime) -> Self {
+    fn of(agent: &dyn Agent, retention_days: Option<u32>, found: Found, now: SystemTime) -> Self {
+        let about = agent.about();
         let expiring = retention_days.map(|_| Vec::new());
         let mut seen =
             Self { about, retention_days, sources: 0, bytes: 0, expiring, days_left: None, paths: Vec::new() };
@@ -104,7 +105,8 @@ impl Seen {
                 let left = end.duration_since(now).map_or(0, |left| left.as_secs() / DAY);
                 seen.days_left = Some(seen.days_left.map_or(left, |least| least.min(left)));
                 if end <= now + SOON {
-                    expiring.push((path.clone(), file.len()));
+                    let print = Fingerprint::of(&path, &agent.companions(&path));
+                    expiring.push((path.clone(), print.map_or(0, |print| print.bytes)));
                 }
             }
             seen.paths.push(path);

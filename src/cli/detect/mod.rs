@@ -23,7 +23,7 @@ use crate::tables::{FINDINGS, FindingColumns, FindingRow, Severity};
 use crate::{Error, Result};
 use fresh::Fresh;
 use screen::Screen;
-pub(super) use summary::{Spent, Summary, float};
+pub(super) use summary::{Only, Spent, Summary, float};
 
 /// Parameters of every detector that only select sessions.
 const FILTERS: [&str; 4] = ["since", "until", "project", "agent"];
@@ -61,17 +61,18 @@ pub(super) fn run(settings: &Settings, typed: &Detect) -> Result<()> {
         None => findings,
     };
     let found: Vec<FindingRow<'_>> = rows(&findings).collect();
+    let printed = typed.limit.unwrap_or(Limit::OFF).rows().min(found.len());
     let spent = Spent::read(settings, &mut runner, &given, session)?;
-    let mut summary = Summary::of(&found, &ids, &period, spent, typed.new);
+    let only = Only { severity: typed.severity, min_cost: typed.min_cost, is_new: typed.new };
+    let mut summary = Summary::of(&found, &ids, &period, spent, only);
     if spent.sessions == 0 && session.is_none() {
         summary.nothing = Some(Spent::why_nothing(settings, &mut runner, &given)?);
     }
-    let mut printed = found.len();
     if output.is_table() {
-        let limit = typed.limit.or_else(|| (!output.is_on_terminal()).then_some(Limit::OFF));
+        // New ones are shown once, so all of them are.
+        let limit = typed.limit.or_else(|| (typed.new || !output.is_on_terminal()).then_some(Limit::OFF));
         Screen { settings, chosen: &chosen, ids: &ids, found: &found, limit }.print(&summary)?;
     } else {
-        printed = typed.limit.unwrap_or(Limit::OFF).rows().min(findings.num_rows());
         output.print(&findings.slice(0, printed))?;
         settings.printer.say(&summary.sentence());
     }

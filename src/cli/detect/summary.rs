@@ -17,7 +17,7 @@ use crate::query::Statement;
 use crate::query::canned::Library;
 use crate::query::short_id::{KnownSession, SessionIds};
 use crate::shown::value::{at_least, plural, share, share_of, usd_in_words};
-use crate::tables::{Basis, FindingRow};
+use crate::tables::{Basis, FindingRow, Severity, Vocabulary};
 
 /// The query for the cost of a period.
 const TOTALS: &str = "totals";
@@ -91,6 +91,28 @@ pub(in crate::cli) fn float(rows: &RecordBatch, column: &str, row: usize) -> Opt
     numbers.is_valid(row).then(|| numbers.value(row))
 }
 
+/// The findings that were asked for.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::cli) struct Only {
+    /// Of this severity or a higher one.
+    pub(super) severity: Option<Severity>,
+    /// That wasted this much or more. US dollars.
+    pub(super) min_cost: Option<f64>,
+    /// That were not reported before.
+    pub(super) is_new: bool,
+}
+
+impl Only {
+    fn in_words(self) -> String {
+        let severity = self.severity.map(|least| match least {
+            Severity::High => " of high severity".to_owned(),
+            least => format!(" of {} severity or higher", least.as_str()),
+        });
+        let cost = self.min_cost.map(|cost| format!(" that wasted {} or more", usd_in_words(cost)));
+        severity.into_iter().chain(cost).collect()
+    }
+}
+
 /// Sums of findings.
 #[derive(Debug, Clone)]
 pub(in crate::cli) struct Summary {
@@ -102,8 +124,8 @@ pub(in crate::cli) struct Summary {
     is_at_least: bool,
     spent: Spent,
     when: String,
-    /// True if only new findings count.
-    is_new: bool,
+    /// What was asked of a finding.
+    only: Only,
     /// Why there are no sessions to look at.
     pub(super) nothing: Option<String>,
 }
@@ -115,7 +137,7 @@ impl Summary {
         ids: &SessionIds,
         period: &Period,
         spent: Spent,
-        is_new: bool,
+        only: Only,
     ) -> Self {
         let key =
             |session: &'_ KnownSession| (session.machine.clone(), session.agent.clone(), session.session_id.clone());
@@ -135,7 +157,7 @@ impl Summary {
             is_at_least: found.iter().any(is_unpriced),
             spent,
             when: if period.is_open() { String::new() } else { format!(" {}", period.in_words()) },
-            is_new,
+            only,
             nothing: None,
         }
     }
@@ -147,13 +169,13 @@ impl Summary {
         if let Some(nothing) = &self.nothing {
             return nothing.clone();
         }
+        let (new, only) = (if self.only.is_new { "new " } else { "" }, self.only.in_words());
         if self.findings == 0 {
-            let waste = if self.is_new { "new waste" } else { "waste" };
-            return format!("No {waste} found in {}{when}", plural(self.spent.sessions, "session"));
+            let what = if only.is_empty() { "waste found".to_owned() } else { format!("findings{only}") };
+            return format!("No {new}{what} in {}{when}", plural(self.spent.sessions, "session"));
         }
-        let what = if self.is_new { "new finding" } else { "finding" };
-        let findings = plural(u64::try_from(self.findings).unwrap_or(u64::MAX), what);
-        let findings = format!("{findings} in {}{when}", sessions(self.sessions));
+        let findings = plural(u64::try_from(self.findings).unwrap_or(u64::MAX), &format!("{new}finding"));
+        let findings = format!("{findings}{only} in {}{when}", sessions(self.sessions));
         let wasted = self.measured + self.estimated;
         if wasted <= 0.0 {
             return format!("{findings}, none with a price");

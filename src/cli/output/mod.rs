@@ -83,6 +83,10 @@ trait Rows {
     fn has_several(&self) -> bool {
         false
     }
+    /// True if the only row of a table has neither a text nor a number other than 0.
+    fn has_nothing(&self) -> bool {
+        false
+    }
     /// True if a column of a table holds ids of sessions.
     fn names_sessions(&self) -> bool {
         false
@@ -190,6 +194,11 @@ impl Output {
     /// True if no rows arrived.
     pub fn is_empty(&self) -> bool {
         self.is_empty
+    }
+
+    /// True if the only row has neither a text nor a number other than 0. Only tables know it.
+    pub fn has_nothing(&self) -> bool {
+        self.rows.as_ref().is_some_and(|rows| rows.has_nothing())
     }
 
     /// True if more than one row arrived. Only tables count them.

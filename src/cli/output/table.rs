@@ -123,9 +123,8 @@ impl Table {
                 if is_partial && is_cost(shown) { cell.at_least() } else { cell }
             });
             let mut cells: Vec<Cell> = cells.collect();
-            if let Some((key, shown)) =
-                cells.first_mut().zip(self.columns.first()).filter(|_| self.options.view.is_some())
-            {
+            let key = cells.first_mut().zip(self.columns.first()).filter(|_| self.options.view.is_some());
+            if let Some((key, shown)) = key.filter(|(_, shown)| shown.unit == Unit::Plain) {
                 key.name_if_unknown(&shown.label);
             }
             cells
@@ -287,6 +286,10 @@ impl Rows for Table {
 
     fn has_several(&self) -> bool {
         self.rows > 1
+    }
+
+    fn has_nothing(&self) -> bool {
+        self.rows == 1 && self.grid.rows.iter().flatten().all(Cell::is_nothing)
     }
 
     fn names_sessions(&self) -> bool {

@@ -100,6 +100,14 @@ pub(super) struct Sums {
     pub(super) findings: i64,
 }
 
+/// Returns the days on which sessions with a message or usage began.
+pub(super) fn days(settings: &Settings, lake: &AnyLake) -> Result<Vec<NaiveDate>> {
+    let sql = "select distinct cast(cast(started_at as date) as text) as day from sessions \
+               where messages > 0 or responses > 0 or total_tokens is not null";
+    let rows = Runner::quiet(settings, lake)?.rows(&Statement { sql: sql.to_owned(), parameters: Vec::new() })?;
+    Ok((0..rows.num_rows()).filter_map(|row| text(&rows, "day", row)?.parse().ok()).collect())
+}
+
 /// Cost, prompts and waste since a day.
 #[derive(Default)]
 pub(super) struct Figures {
@@ -117,8 +125,7 @@ impl Figures {
         let detectors = detect::kept_or(bound, settings, lake, &given, &chosen)?;
         let mut runner = Runner::with(settings, lake, Detectors::These(&detectors))?;
         let period = settings.clock.period(Some(&since.to_string()), None)?;
-        let start = period.since_text().unwrap_or_default();
-        let sql = SQL.replace("$since", &format!("timestamp '{start}'"));
+        let sql = SQL.replace("$since", &period.since_sql().unwrap_or_default());
         let used = used(&runner.rows(&Statement { sql, parameters: Vec::new() })?);
         if used.is_empty() {
             return Ok(Self { used, wasted: Vec::new() });

@@ -74,7 +74,10 @@ impl<'a> Overview<'a> {
         let lately = Span { name: format!("last {LATELY} days"), first: today - Days::new(LATELY), last: today };
         let newest = held.newest.and_then(|moment| value::day_of(moment, settings.clock.zone));
         let newest = newest.filter(|day| *day < lately.first);
-        let spans = newest.map_or_else(|| periods::usual(today), periods::two_months);
+        let spans = match newest {
+            Some(newest) => periods::last_used(newest, &figures::days(settings, lake)?, today),
+            None => periods::usual(today),
+        };
         let since = spans.iter().map(|span| span.first).chain([lately.first]).min().unwrap_or(today);
         let figures = Figures::read(settings, lake, since)?;
         let demo = None;

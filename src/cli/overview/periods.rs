@@ -16,6 +16,12 @@ impl Span {
         Self { name: name.into(), first, last }
     }
 
+    /// A month, with its year if it is not this one.
+    fn of_past_month(first: NaiveDate, today: NaiveDate) -> Self {
+        let name = first.format(if first.year() == today.year() { "%B" } else { "%B %Y" });
+        Self::new(name.to_string(), first, first + Months::new(1) - Days::new(1))
+    }
+
     /// The days of a month up to the given one, or up to its end.
     fn of_month(first: NaiveDate, last: Option<NaiveDate>) -> Self {
         let end = first + Months::new(1) - Days::new(1);
@@ -50,10 +56,11 @@ pub(super) fn usual(today: NaiveDate) -> Vec<Span> {
     spans
 }
 
-/// The month of a day, and the one before it.
-pub(super) fn two_months(day: NaiveDate) -> Vec<Span> {
-    let month = first_of_month(day);
-    vec![Span::of_month(month, None), Span::of_month(month - Months::new(1), None)]
+/// The last two months with usage. `newest` is its newest day, and `days` are the days on which sessions began.
+pub(super) fn last_used(newest: NaiveDate, days: &[NaiveDate], today: NaiveDate) -> Vec<Span> {
+    let month = first_of_month(newest);
+    let before = days.iter().map(|day| first_of_month(*day)).filter(|first| *first < month).max();
+    [month].into_iter().chain(before).map(|first| Span::of_past_month(first, today)).collect()
 }
 
 fn first_of_month(day: NaiveDate) -> NaiveDate {
@@ -90,10 +97,16 @@ mod tests {
     }
 
     #[test]
-    fn the_months_around_the_newest_usage() {
+    fn the_last_months_with_usage() {
+        let day = |text: &str| text.parse::<NaiveDate>().unwrap();
+        let days = ["2025-06-30", "2025-09-03", "2026-01-02", "2026-01-15"].map(day);
         assert_eq!(
-            shown(&two_months("2026-01-15".parse().unwrap())),
-            ["January: 2026-01-01 2026-01-31", "December: 2025-12-01 2025-12-31"]
+            shown(&last_used(day("2026-01-15"), &days, day("2026-03-01"))),
+            ["January: 2026-01-01 2026-01-31", "September 2025: 2025-09-01 2025-09-30"]
+        );
+        assert_eq!(
+            shown(&last_used(day("2025-06-30"), &days[..1], day("2026-03-01"))),
+            ["June 2025: 2025-06-01 2025-06-30"]
         );
     }
 }

@@ -9,9 +9,13 @@ use crate::Result;
 use crate::query::Statement;
 use crate::shown::{one_line, value};
 
-/// The day of the newest usage, and who used what.
-const NEWEST: &str = "select s.agent, cast(max(cast(coalesce(u.timestamp, s.started_at) as date)) as text) as day
-from usage u join sessions s on s.machine = u.machine and s.agent = u.agent and s.session_id = u.session_id";
+/// The day of each agent's newest usage, and of its newest session: some agents record no usage.
+const NEWEST: &str = "select
+  s.agent,
+  cast(max(case when u.grain is not null then cast(coalesce(u.timestamp, s.started_at) as date) end) as text) as used,
+  cast(max(cast(s.started_at as date)) as text) as started
+from sessions s
+left join usage u on u.machine = s.machine and u.agent = s.agent and u.session_id = s.session_id";
 
 /// Returns what was asked, and the nearest that exists.
 pub(in crate::cli) fn sentence(settings: &Settings, runner: &mut Runner<'_>, asked: Asked<'_>) -> Result<String> {
@@ -19,7 +23,8 @@ pub(in crate::cli) fn sentence(settings: &Settings, runner: &mut Runner<'_>, ask
     let (agent, project) = (asked.value("agent"), asked.value("project"));
     let own =
         newest(runner, &[agent.map(|agent| ("s.agent", agent)), project.map(|project| ("s.project", project))], None)?;
-    let latest = own.iter().map(|(_, day)| day.as_str()).max();
+    let latest = own.iter().map(|newest| newest.day.as_str()).max();
+    let what = if own.iter().any(|newest| newest.has_usage) { "usage" } else { "sessions" };
     let of = whose(project, agent);
     let when = if period.is_open() { String::new() } else { format!(" {}", period.in_words()) };
     let is_outside = latest.and_then(|day| day.parse().ok()).is_none_or(|day| !period.touches(day));
@@ -28,21 +33,23 @@ pub(in crate::cli) fn sentence(settings: &Settings, runner: &mut Runner<'_>, ask
         return Ok(format!("{title}{of}{when}: nothing of this was recorded."));
     }
     let Some(latest) = latest else {
-        let others = listed(newest(runner, &[], None)?.iter().map(|(agent, _)| agent.as_str()));
+        let others = listed(newest(runner, &[], None)?.iter().map(|newest| newest.agent.as_str()));
         return Ok(match others.as_str() {
-            "" => "The lake holds no usage yet.".to_owned(),
-            others => format!("No usage{of}. The lake has usage of {others}."),
+            "" => "The lake holds no sessions yet.".to_owned(),
+            others => format!("No sessions{of}. The lake has sessions of {others}."),
         });
     };
     let newest_day = latest.parse().map_or_else(|_| latest.to_owned(), value::weekday_and_day);
     if of.is_empty() {
-        return Ok(format!("No usage{when}. The newest is of {newest_day}."));
+        return Ok(format!("No {what}{when}. The newest is of {newest_day}."));
     }
-    let others = match listed(newest(runner, &[], Some(period))?.iter().map(|(agent, _)| agent.as_str())) {
+    let others = newest(runner, &[], Some(period))?;
+    let others = others.iter().filter(|newest| newest.has_usage).map(|newest| newest.agent.as_str());
+    let others = match listed(others) {
         others if others.is_empty() => others,
         others => format!("; in the period there is usage of {others}"),
     };
-    Ok(format!("No usage{of}{when}. Its newest is of {newest_day}{others}."))
+    Ok(format!("No {what}{of}{when}. Its newest is of {newest_day}{others}."))
 }
 
 /// Returns whose records were asked for, as a part of a sentence: ` of shop by codex`.
@@ -61,23 +68,34 @@ pub(in crate::cli) fn listed<'a>(agents: impl Iterator<Item = &'a str>) -> Strin
     }
 }
 
-/// Returns the agents with usage, and the day of their newest.
+/// The newest usage of an agent, or its newest session if it records no usage.
+struct Newest {
+    agent: String,
+    day: String,
+    has_usage: bool,
+}
+
+/// Returns the newest of each agent with sessions.
 fn newest(
     runner: &mut Runner<'_>,
     filters: &[Option<(&str, &str)>],
     within: Option<Period>,
-) -> Result<Vec<(String, String)>> {
+) -> Result<Vec<Newest>> {
     let quoted = |text: &str| text.replace('\'', "''");
     let mut conditions: Vec<String> =
         filters.iter().flatten().map(|(column, value)| format!("{column} = '{}'", quoted(value))).collect();
     if let Some(period) = within {
         let moment = "coalesce(u.timestamp, s.started_at)";
-        conditions.extend(period.since_text().map(|since| format!("{moment} >= timestamp '{since}'")));
-        conditions.extend(period.until_text().map(|until| format!("{moment} < timestamp '{until}'")));
+        conditions.extend(period.since_sql().map(|since| format!("{moment} >= {since}")));
+        conditions.extend(period.until_sql().map(|until| format!("{moment} < {until}")));
     }
     let filter = if conditions.is_empty() { String::new() } else { format!(" where {}", conditions.join(" and ")) };
     let sql = format!("{NEWEST}{filter} group by s.agent order by s.agent");
     let rows = runner.rows(&Statement { sql, parameters: Vec::new() })?;
-    let row = |row| Some((text(&rows, "agent", row)?.to_owned(), text(&rows, "day", row)?.to_owned()));
+    let row = |row| {
+        let used = text(&rows, "used", row);
+        let day = used.or_else(|| text(&rows, "started", row))?.to_owned();
+        Some(Newest { agent: text(&rows, "agent", row)?.to_owned(), day, has_usage: used.is_some() })
+    };
     Ok((0..rows.num_rows()).filter_map(row).collect())
 }

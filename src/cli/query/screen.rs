@@ -52,7 +52,7 @@ impl Asked<'_> {
         if outcome.is_err() {
             return output.end(outcome);
         }
-        if output.is_empty() {
+        if output.is_empty() || output.is_on_terminal() && output.has_nothing() {
             match output.is_on_terminal() {
                 true => output.discard(),
                 false => output.finish()?,

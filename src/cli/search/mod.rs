@@ -195,8 +195,8 @@ impl Filter {
             agent: typed.agent.as_ref().map(quoted),
             project: typed.project.as_ref().map(quoted),
             period,
-            since: period.since_text().map(|text| format!("timestamp '{text}'")),
-            until: period.until_text().map(|text| format!("timestamp '{text}'")),
+            since: period.since_sql(),
+            until: period.until_sql(),
         })
     }
 
