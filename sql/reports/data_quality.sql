@@ -14,7 +14,7 @@
 -- column: items -- Sources, lines or responses. Count.
 -- column: tokens -- Tokens in question; null if unknown. Tokens.
 -- column: list_cost_usd -- Their cost by list price, if a cost of 0 was recorded. USD.
--- show: problem, agent, items, tokens, what, list_cost_usd as list price
+-- show: problem, what, agent, items, tokens, list_cost_usd as list price
 with billed as (
   select u.*
   from usage u

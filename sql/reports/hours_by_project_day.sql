@@ -20,8 +20,8 @@
 -- column: agent_hours -- Time in which agents worked; that of parallel sessions is added. Hours.
 -- column: agents_alone_hours -- Time in which agents worked and no person was present; counts once. Hours.
 -- column: sessions -- Sessions with such time; a subagent's session counts as part of its parent. Count.
--- show: day, project, person_hours as person, agent_hours as agents, agents_alone_hours as agents alone, sessions,
--- show: is_total
+-- show: day, project, is_total as total, person_hours as person, agent_hours as agents,
+-- show: agents_alone_hours as agents alone, sessions
 with numbered as (
   select
     s.machine, s.agent, s.session_id, s.project,

@@ -15,7 +15,7 @@
 -- column: cost_usd -- Cost of the priced responses; null if none has a price. USD.
 -- column: unpriced_responses -- Responses (or turns, sessions) without a known price, which cost_usd leaves out. Count.
 -- column: share -- Share of the tokens that the agent used in the project. 0 to 1.
--- show: project, cost_usd, share, agent, subagent_type, is_subagent, sessions as runs, total_tokens
+-- show: project, cost_usd, share, is_subagent as subagent, subagent_type as kind, agent, sessions as runs, total_tokens
 -- total: sum of cost_usd, sessions, total_tokens
 with by_kind as (
   select

@@ -24,7 +24,7 @@ pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
 }
 
 /// Most names that an error offers.
-const MOST: usize = 7;
+const MOST: usize = 15;
 
 /// Returns the known names that are most like what was typed: first those that begin with it, then those that contain
 /// it, then by the number of letters that differ.
@@ -35,7 +35,7 @@ pub fn several<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Vec
         let distance = levenshtein(&folded, &letters);
         let is_part = folded.len() >= BEGINNING;
         match () {
-            () if is_part && letters.starts_with(&folded) => Some((0, distance)),
+            () if is_part && letters.starts_with(&folded) => Some((0, 0)),
             () if is_part && letters.contains(&folded) => Some((1, distance)),
             () if distance <= letters.len().div_ceil(3).min(4) => Some((2, distance)),
             () => None,

@@ -12,7 +12,7 @@ const SHORTEST: usize = 8;
 /// Most sessions that an error names.
 const MOST_NAMED: usize = 7;
 /// Prefixes that agents put before an id.
-const OWN_PREFIXES: [&str; 2] = ["ses_", "sess_"];
+const OWN_PREFIXES: [&str; 3] = ["ses_", "sess_", "session_"];
 /// Prefix of the last part of a subagent's id.
 const SUBAGENT: &str = "agent-";
 
@@ -265,6 +265,7 @@ mod tests {
             session("codex", "0199b111-0000-7000-8000-000000000003", "0199b111-0000-7000-8000-000000000003"),
             session("aider", "aider:6de7a264508a48c7", "aider:6de7a264508a48c7"),
             session("opencode", "ses_30bfbb6f4ffe", "ses_30bfbb6f4ffe"),
+            session("kimi-code", "session_2be5a285-1c0e", "session_2be5a285-1c0e"),
             session("cursor", "c-1", "c-1"),
             session("cursor", "c-10", "c-10"),
         ])
@@ -282,6 +283,7 @@ mod tests {
         let short = |id: &str| ids.short(id);
         assert_eq!(short("aider:6de7a264508a48c7"), "6de7a264");
         assert_eq!(short("ses_30bfbb6f4ffe"), "30bfbb6f");
+        assert_eq!(short("session_2be5a285-1c0e"), "2be5a285");
         assert_eq!(short(&format!("{PARENT}/agent-ag000003")), "11110000/ag000003");
         assert_eq!(short(&format!("{PARENT}/agent-ag000004ff")), "11110000/ag000004");
         assert_eq!(short("c-1"), "c-1");

@@ -27,7 +27,8 @@ impl Matcher {
     /// # Errors
     /// Fails if there is none.
     pub(super) fn words(typed: &[String]) -> Result<Self> {
-        let mut parts: Vec<String> = typed.iter().map(|word| phrase(word)).filter(|word| !word.is_empty()).collect();
+        let parts = typed.iter().flat_map(|typed| unquoted(typed)).map(phrase);
+        let mut parts: Vec<String> = parts.filter(|word| !word.is_empty()).collect();
         if parts.is_empty() {
             return Err(Error::Usage("nothing to search for; write `llrem search WORDS`".to_owned()));
         }
@@ -95,6 +96,23 @@ pub(super) struct Found {
     pub(super) start: usize,
     /// True if all words stand next to each other.
     pub(super) is_together: bool,
+}
+
+/// Returns the words and quoted phrases of an argument: `"npm publish" next`. Without quotes it is one phrase.
+fn unquoted(typed: &str) -> Vec<&str> {
+    let pieces: Vec<&str> = typed.split('"').collect();
+    if pieces.len() < 3 || pieces.len() % 2 == 0 {
+        return vec![typed];
+    }
+    let mut parts = Vec::new();
+    for (place, piece) in pieces.into_iter().enumerate() {
+        if place % 2 == 0 {
+            parts.extend(piece.split_whitespace());
+        } else {
+            parts.push(piece);
+        }
+    }
+    parts
 }
 
 fn phrase(typed: &str) -> String {

@@ -56,11 +56,11 @@ pub(super) fn extent(facts: &Facts, zone: Tz) -> Vec<String> {
     let active = (row.active_ms > 0).then(|| format!("{} active", value::duration(row.active_ms)));
     let failed =
         if row.tool_errors > 0 { format!(" ({} failed)", value::count(row.tool_errors)) } else { String::new() };
-    let mut counts = vec![
-        counted(row.prompts, "prompt"),
-        counted(row.responses, "response"),
-        counted(row.tool_calls, "tool call") + &failed,
-    ];
+    // Some agents record none.
+    let recorded = |count: i64, what| (count > 0).then(|| counted(count, what));
+    let mut counts = vec![counted(row.prompts, "prompt")];
+    counts.extend(recorded(row.responses, "response"));
+    counts.extend(recorded(row.tool_calls, "tool call").map(|calls| calls + &failed));
     counts.extend((row.compactions > 0).then(|| counted(row.compactions, "compaction")));
     let when: Vec<String> = [when, active].into_iter().flatten().collect();
     [when.join(", "), counts.join(", ")].into_iter().filter(|part| !part.is_empty()).collect()
