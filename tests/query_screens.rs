@@ -192,11 +192,18 @@ fn the_overview_when_nothing_was_used_lately() {
 
     No usage in the last 30 days. The newest is of Sat 1 August.
 
-              August  July
-    cost      $0.02+     0
-      wasted      0+     0
-    sessions      1+     0
-    prompts       2+     0
+                  August  June
+    cost          $0.02+     –
+      wasted          0+     0
+    sessions          1+     1
+    prompts           2+     2
+
+    by agent
+      codex       $0.02+     0
+      gemini-cli      0+     –
+    by project
+      web         $0.02+     0
+      web-app         0+     –
 
     – not known yet   + at least: the lake ends on Fri 14 August
 
@@ -454,14 +461,14 @@ fn tools_and_sums() {
     insta::assert_snapshot!(screen(120, "query data_quality"), @r"
     What is missing or uncertain, all time
 
-    problem                          agent        items  tokens  what
+    problem                          what            agent        items  tokens
     counts are rounded, estimated or those of a running response
-                                     aider            1   5,610  turn
-    no finer than a turn or session  aider            1   5,610  turn
-    input was not recorded           copilot-cli      1      15  response
-    no finer than a turn or session  copilot-cli      3  46,275  session
-    model without a known price      gemini-cli       3  37,870  gemini-3-pro
-    model without a known price      gemini-cli       1     550  gemini-3-flash
+                                     turn            aider            1   5,610
+    no finer than a turn or session  turn            aider            1   5,610
+    input was not recorded           response        copilot-cli      1      15
+    no finer than a turn or session  session         copilot-cli      3  46,275
+    model without a known price      gemini-3-pro    gemini-cli       3  37,870
+    model without a known price      gemini-3-flash  gemini-cli       1     550
 
     left out, all unknown: list price
     ");
@@ -472,8 +479,8 @@ fn an_empty_result_says_why() {
     insta::assert_snapshot!(screen(80, "query cost_by_day --since 7d"), @"No usage since Fri 2026-08-07. The newest is of Sat 2026-08-01.");
     insta::assert_snapshot!(screen(80, "query cost_by_day --agent codex --until 2020-01-01"), @"No usage of codex until Wed 2020-01-01. Its newest is of Sat 2026-08-01.");
     insta::assert_snapshot!(screen(80, "query cost_by_day --agent droid"), @r"
-    No usage of droid. The lake has usage of aider, claude-code, codex, copilot-cli,
-    gemini-cli and opencode.
+    No sessions of droid. The lake has sessions of aider, claude-code, codex,
+    copilot-cli, gemini-cli and opencode.
     ");
     insta::assert_snapshot!(screen(80, "query limit_hits --agent aider"), @"Requests that a used-up limit refused of aider: nothing of this was recorded.");
     insta::assert_snapshot!(screen(80, "detect --agent codex --until 2020-01-01"), @"No usage of codex until Wed 2020-01-01. Its newest is of Sat 2026-08-01.");
@@ -488,8 +495,10 @@ fn an_empty_result_says_why() {
 fn wrong_usage_names_what_is_right() {
     insta::assert_snapshot!(screen(80, "query cost"), @r"
     error: there is no query `cost`
-    hint: cost_by_day, cost_by_week, cost_by_agent, cost_by_model, cost_by_month,
-          cost_by_skill, cost_outliers? `llrem query` lists them
+    hint: cost_by_agent, cost_by_branch, cost_by_commit, cost_by_day,
+          cost_by_day_and_agent, cost_by_entrypoint, cost_by_model, cost_by_month,
+          cost_by_project, cost_by_pull_request, cost_by_session, cost_by_skill,
+          cost_by_ticket, cost_by_week, cost_outliers? `llrem query` lists them
     exit 2
     ");
     insta::assert_snapshot!(screen(80, "query totals --since 1m"), @r"

@@ -84,8 +84,9 @@ fn state(runs: &[RunRow<'_>], clock: &Clock) -> State {
         let how = if last.exit_code == 130 { "was interrupted" } else { "failed" };
         let reason =
             last.error.filter(|_| last.exit_code != 130).map_or_else(String::new, |error| format!(": {error}"));
+        let before = good.filter(|_| last.lake_bytes.is_none());
         let before =
-            good.map_or_else(String::new, |run| format!(" The lake is as it was on {}.", moment(run.ended_at, clock)));
+            before.map_or_else(String::new, |run| format!(" The lake is as it was on {}.", moment(run.ended_at, clock)));
         return State::Failed(format!(
             "The last etl {how} {}{reason}.{before} Run: llrem\u{a0}etl",
             recent(last.ended_at, clock)

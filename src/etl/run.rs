@@ -84,7 +84,7 @@ fn end_record(record: &mut RunRecord, options: &Options, error: Option<&Error>) 
     }
     if let Some(error) = error {
         record.exit_code = i64::from(error.exit_code());
-        record.lake_bytes = None;
+        record.lake_bytes = record.lake_bytes.filter(|_| matches!(error, Error::Committed { .. }));
         record.error = Some(shown::with_urls(&error.to_string()).into_owned());
     }
 }
@@ -104,17 +104,23 @@ fn run_passes(options: &Options, layout: &Layout, progress: &dyn Progress, recor
         breadcrumbs.clear();
         done
     };
+    let before = manifest.generation;
     let (mut summary, apart) = run_pass(&Pass::without(&suspects), manifest)?;
-    for name in suspects.untried().map(String::as_str).chain(apart.iter().map(|name| &**name)).collect::<BTreeSet<_>>()
-    {
-        check_interrupt()?;
-        let (more, _) = run_pass(&Pass::alone(name, &suspects), open_manifest(options, layout)?)?;
-        summary.add(more);
-    }
-    if options.looks_at_everything() {
-        suspects.clear(layout)?;
-    }
+    let mut read_suspects = || {
+        let apart = apart.iter().map(|name| &**name);
+        for name in suspects.untried().map(String::as_str).chain(apart).collect::<BTreeSet<_>>() {
+            check_interrupt()?;
+            let (more, _) = run_pass(&Pass::alone(name, &suspects), open_manifest(options, layout)?)?;
+            summary.add(more);
+        }
+        if options.looks_at_everything() { suspects.clear(layout) } else { Ok(()) }
+    };
+    let outcome = read_suspects();
     report::fill_record(record, &summary);
+    outcome.map_err(|error| match Manifest::load(layout) {
+        Ok(Some(manifest)) if manifest.generation > before => Error::after_commit(layout.root())(error),
+        _ => error,
+    })?;
     Ok(summary)
 }
 
@@ -165,6 +171,7 @@ fn read_and_commit(
     run.breadcrumbs.clear();
     commit::commit(run.layout, syncer, finished.steps, &finished.manifest)?;
     report::count_problems(record, &finished.reads);
+    record.lake_bytes = Some(size(&finished.manifest));
     tidy(run.layout, &mut finished.manifest, run.now, limits).map_err(Error::after_commit(run.layout.root()))?;
     record.lake_bytes = Some(size(&finished.manifest));
     let mut summary = report::summary(run, plan, finished.reads, &finished.manifest, &known_bad);

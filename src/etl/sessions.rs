@@ -250,12 +250,14 @@ fn last_part(path: &str) -> Option<&str> {
     parts_of(path).next_back().map(|name| name.strip_suffix(".git").unwrap_or(name))
 }
 
-/// Returns the short name of the project in a folder. A worktree has the name of its repository.
+/// Returns the short name of the project in a folder. A worktree has the name of its repository, unless the worktrees are
+/// in a home: `~/worktrees/app`, `~/.codex/worktrees/5a1c/app`.
 fn project_of(path: &str) -> Option<&str> {
     let parts: Vec<&str> = parts_of(path).collect();
     let worktrees = parts.iter().position(|part| matches!(*part, ".worktrees" | "worktrees" | ".claude"));
-    let end = worktrees.filter(|place| *place > 0).unwrap_or(parts.len());
-    parts.get(..end)?.last().copied()
+    let repository = worktrees.and_then(|place| parts.get(..place)?.last());
+    let is_home = |name: &str| user_of(path) == Some(name) || name.starts_with('.');
+    repository.filter(|name| !is_home(name)).or(parts.last()).copied()
 }
 
 /// Returns the name of the user whose home contains a folder.
@@ -282,6 +284,10 @@ mod tests {
             ("D:\\oh-my-posh", Some("oh-my-posh"), None),
             ("C:\\Users\\Bo\\x", Some("x"), Some("Bo")),
             ("/", None, None),
+            ("/home/kim/worktrees/app", Some("app"), Some("kim")),
+            ("/home/kim/.codex/worktrees/5a1c/app", Some("app"), Some("kim")),
+            ("/home/kim/.claude", Some(".claude"), Some("kim")),
+            ("/root/worktrees/app", Some("app"), Some("root")),
         ] {
             assert_eq!((project_of(path), user_of(path)), (project, user), "{path}");
         }

@@ -60,7 +60,7 @@ pub(super) fn changes<'a>(row: &ToolCallRow<'a>) -> Changes<'a> {
     }
     let output = row.output.unwrap_or_default();
     match row.command {
-        Some(command) if ["git ", "gh ", "glab "].iter().any(|program| command.contains(program)) => {
+        Some(command) if ["git ", "git.exe ", "gh ", "gh.exe ", "glab "].iter().any(|program| command.contains(program)) => {
             of_command(command, output, row.exit_code == Some(0))
         }
         Some(_) => Changes::default(),
@@ -203,7 +203,7 @@ fn git<'p, 'c>(arguments: &'p [&'c str]) -> Option<(GitOperation, &'p [&'c str])
 }
 
 fn makes_tag(arguments: &[&str]) -> bool {
-    const OTHERS: [&str; 11] = [
+    const OTHERS: [&str; 13] = [
         "-l",
         "--list",
         "-d",
@@ -215,6 +215,8 @@ fn makes_tag(arguments: &[&str]) -> bool {
         "--points-at",
         "--merged",
         "--no-merged",
+        "--sort",
+        "--format",
     ];
     let is_other = |word: &&str| OTHERS.contains(&word.split('=').next().unwrap_or_default());
     let is_name = |word: &&str| !word.starts_with(['-', '>', '<']) && !word.contains('>');
@@ -335,6 +337,7 @@ mod tests {
             ("git revert --no-edit a1", "[main 4be1c02] Revert", "revert 4be1c02 main -"),
             ("git tag v1 && git tag -l 'v*'", "v1", "tag - - -"),
             ("git tag --sort=-x | head", "v1", " - - -"),
+            ("git tag --sort version:refname", "v1", " - - -"),
             ("grep -r \"git commit\" .", "[main 4be1c02] a", " - - -"),
             ("cat <<EOF\ngit commit -m x\nEOF", "[main 4be1c02] a", " - - -"),
             ("./test.sh # git commit", "[main 4be1c02] a", " - - -"),

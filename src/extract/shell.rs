@@ -67,6 +67,10 @@ impl<'c> Program<'c> {
         let (mut words, mut is_wrapped) = (words.iter(), false);
         loop {
             let word = unquoted(words.next()?);
+            // `command -v git` only looks for it.
+            if is_wrapped && matches!(word, "-v" | "-V") {
+                return None;
+            }
             if is_wrapped && word.starts_with(|letter: char| letter == '-' || letter.is_ascii_digit()) {
                 if matches!(word, "-u" | "-g" | "-k" | "-s") {
                     words.next();
@@ -74,6 +78,7 @@ impl<'c> Program<'c> {
                 continue;
             }
             if KEYWORDS.contains(&word) || is_assignment(word) {
+                is_wrapped |= word == "time";
                 continue;
             }
             let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
@@ -372,6 +377,7 @@ mod tests {
             ("echo $((1<<2)) # git push\nls", &["echo $((1<<2))", "ls"]),
             ("bash -lc \"git push && ls\"", &["bash -lc \"git push && ls\"", "git push", "ls"]),
             ("timeout 60 nice -n 10 git push &> log", &["git push &> log"]),
+            ("command -v git; command git push; time -p git pull", &["git push", "git pull"]),
             ("git commit \\\n  -q", &["git commit -q"]),
             ("pytest>out 2>&1 && ls -l>>out <in", &["pytest >out 2>&1", "ls -l >>out <in"]),
             ("x=`git push`; y", &["git push", "y"]),

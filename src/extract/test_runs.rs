@@ -20,7 +20,7 @@ pub(super) struct TestRun {
 }
 
 /// Arguments that only list or build tests.
-const NO_RUN: [&str; 11] = [
+const NO_RUN: [&str; 10] = [
     "--collect-only",
     "--co",
     "--listTests",
@@ -30,7 +30,6 @@ const NO_RUN: [&str; 11] = [
     "--help",
     "-h",
     "--version",
-    "-V",
     "-list",
 ];
 /// Exit codes of a shell that could not start a program.
@@ -90,7 +89,10 @@ pub(super) fn test_run(row: &ToolCallRow<'_>) -> Option<TestRun> {
     }
     let programs = shell::programs(command);
     let place = programs.iter().rposition(|program| {
-        runs_tests(program.name, &program.arguments) && !program.arguments.iter().any(|word| NO_RUN.contains(word))
+        // To `ctest` and Maven, `-V` says to print more.
+        let is_version = |word: &str| word == "-V" && !matches!(program.name, "ctest" | "mvn" | "mvnw");
+        let runs_nothing = program.arguments.iter().any(|word| NO_RUN.contains(word) || is_version(word));
+        !runs_nothing && runs_tests(program.name, &program.arguments)
     })?;
     let closing = Closing::of(row.output.unwrap_or_default());
     let is_failed = closing.is_failed.or_else(|| failed_by_code(&programs, place, row.exit_code?, command));
@@ -149,7 +151,7 @@ fn runs_tests(name: &str, arguments: &[&str]) -> bool {
             }
             ("yarn" | "pnpm" | "npm" | "bun" | "turbo" | "mise", _) if is_test_task(word) => return true,
             ("yarn" | "pnpm", _) => arguments = from_first,
-            _ if name.starts_with("python") => {
+            _ if name == "py" || name.starts_with("python") => {
                 let module = arguments.iter().position(|word| *word == "-m");
                 match module {
                     Some(module) => arguments = arguments.get(module + 1..).unwrap_or_default(),
@@ -213,6 +215,9 @@ mod tests {
             ("pytest -q | tail -1", "=== 2 failed, 40 passed, 1 error in 1.2s ===", "Failed 40 3"),
             ("uv run pytest", "40 passed, 2 warnings in 1.20s", "Passed 40 0"),
             ("python3 -m unittest", "Ran 9 tests in 0.1s\n\nFAILED (failures=1, errors=2)", "Failed 6 3"),
+            ("py -m unittest; command -v pytest", "Ran 9 tests in 0.1s\n\nOK", "Passed 9 0"),
+            ("ctest -V", "100% tests passed, 0 tests failed out of 8", "Passed - 0"),
+            ("time -p mvn -B -V test", "[INFO] Tests run: 3, Failures: 0, Errors: 0, Skipped: 0", "Passed 3 0"),
             ("python -m unittest", "Ran 9 tests in 0.1s\n\nOK (skipped=1)", "Passed 8 0"),
             ("cargo test --all", two_crates, "Failed 12 2"),
             ("cargo test a; cargo test b", again, "Passed 2 0"),

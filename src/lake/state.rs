@@ -124,7 +124,7 @@ pub struct RunRecord {
     pub error: Option<String>,
     /// Version of llrem.
     pub llrem_version: String,
-    /// Size of the lake's data files after the run, if it succeeded. Bytes.
+    /// Size of the lake's data files after the run, unless it failed and left the lake as it was. Bytes.
     pub lake_bytes: Option<i64>,
 }
 

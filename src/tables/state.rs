@@ -80,7 +80,7 @@ state_table! {
         error: Opt<Str>,
         /// Version of llrem.
         llrem_version: Str,
-        /// Size of the lake's data files after the run; null if an earlier version ran, or if the run failed. Bytes.
+        /// Size of the lake's data files after the run; null if an earlier version ran, or if the run failed and left the lake as it was. Bytes.
         lake_bytes: Opt<I64>,
     }
 }

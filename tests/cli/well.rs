@@ -124,7 +124,7 @@ fn doctor_names_what_is_wrong_and_what_to_do() {
     age("a.jsonl");
     let lacking = at(&home, NOW, &["doctor"]).replace('\u{a0}', " ");
     assert!(lacking.starts_with("exit 1\n") && lacking.contains("✗ deletion     "), "{lacking}");
-    assert!(lacking.contains("the lake lacks them: llrem etl\n"), "{lacking}");
+    assert!(lacking.contains("the lake lacks 1 of them: llrem etl\n"), "{lacking}");
 }
 
 #[test]

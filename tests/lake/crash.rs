@@ -204,6 +204,47 @@ fn a_fold_that_dies_at_any_operation() {
     die_everywhere(&reference, Some(&reference.base()), &reference.second);
 }
 
+/// Notes that a run died while it read a source, as runs note what they read: the next run reads that source alone.
+fn note_death(lake: &Path, source: &Path) {
+    let name = source.to_str().unwrap();
+    let length = [u8::try_from(name.len() % 128).unwrap() | 128, u8::try_from(name.len() / 128).unwrap()];
+    let note = [&length[..], name.as_bytes(), &[0]].concat();
+    fs::create_dir_all(lake.join("_llrem/reading")).unwrap();
+    fs::write(lake.join("_llrem/reading/0"), note).unwrap();
+}
+
+#[test]
+fn a_full_disk_while_a_source_is_read_alone() {
+    let mut reference = Reference::new();
+    reference.change();
+    let home = reference.bench.home();
+    let suspect = reference.bench.project().join("e-late.jsonl");
+    let folder = lake::folder();
+    let fresh = |name: &str| {
+        let lake = folder.path().join(name);
+        copy_folder(&reference.base(), &lake);
+        note_death(&lake, &suspect);
+        lake
+    };
+    let probe = AtomicUsize::new(0);
+    let count = operations(|| lake::etl(&home, &fresh(&format!("probe{}", probe.fetch_add(1, Ordering::Relaxed)))));
+    let partly = AtomicUsize::new(0);
+    in_parallel(sampled(count, 32), |number| {
+        let lake = fresh(&number.to_string());
+        let output = lake::etl(&home, &lake).env("LLREM_TEST_FULL_FROM", number.to_string()).output().unwrap();
+        let (when, message) = (format!("operation {number}"), stderr(&output));
+        if lake.join("_llrem/journal").exists() {
+            return;
+        }
+        // On this disk, what a fold has staged cannot be removed either.
+        let rows: BTreeSet<String> = timeless(&lake).into_iter().filter(|row| !row.starts_with("_llrem/")).collect();
+        let is_new = message.contains("the new rows are in the lake");
+        assert_eq!(is_new, rows != reference.first, "{when}: {message}");
+        partly.fetch_add(usize::from(is_new && rows != reference.second), Ordering::Relaxed);
+    });
+    assert!(partly.into_inner() > 0, "no run failed between the commits");
+}
+
 #[test]
 fn a_full_disk_at_any_operation() {
     let mut reference = Reference::new();
