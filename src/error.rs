@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use crate::remote::Trouble;
+use crate::shown::value::plural;
 
 /// An error that ends a command.
 #[derive(Debug, thiserror::Error)]
@@ -22,9 +23,11 @@ pub enum Error {
         /// Description of the files.
         reason: &'static str,
     },
-    /// Another `etl` is writing to the lake.
-    #[error("another `llrem etl` holds the lake `{}`{holder}", path.display())]
+    /// Another process is writing to the lake, uploading it or printing its new findings.
+    #[error("another `{command}` holds the lake `{}`{holder}", path.display())]
     Locked {
+        /// Its command, which is also the one that failed.
+        command: &'static str,
         /// The lake.
         path: PathBuf,
         /// The holder, if known; begins with a space.
@@ -123,26 +126,18 @@ pub enum Error {
         hint: String,
     },
     /// Some input was unreadable or partly bad, and `--strict` was given.
-    #[error("{count} sources were unreadable or partly bad")]
+    #[error("{} unreadable or partly bad", were(*count, "source"))]
     BadInput {
         /// Number of such sources.
         count: u64,
     },
     /// `llrem verify` found problems in the lake.
-    #[error("the lake `{}` does not verify: {count} problems", path.display())]
+    #[error("the lake `{}` does not verify: {}", path.display(), plural(*count as u64, "problem"))]
     NotVerified {
         /// The lake.
         path: PathBuf,
         /// Number of problems.
         count: usize,
-    },
-    /// Another `detect --new` is printing findings of the lake.
-    #[error("another `llrem detect --new` holds the lake `{}`{holder}", path.display())]
-    Reporting {
-        /// The lake.
-        path: PathBuf,
-        /// The holder, if known; begins with a space.
-        holder: String,
     },
     /// A program of the system failed.
     #[error("`{command}` failed: {reason}")]
@@ -166,24 +161,16 @@ pub enum Error {
         reason: String,
     },
     /// `llrem doctor` found problems.
-    #[error("llrem doctor found {}", crate::shown::value::plural(*count as u64, "problem"))]
+    #[error("llrem doctor found {}", plural(*count as u64, "problem"))]
     Unwell {
         /// Number of problems.
         count: usize,
     },
     /// `llrem detect` found findings of the severity to fail on.
-    #[error("{count} findings of the severity to fail on")]
+    #[error("{} of the severity to fail on", plural(*count as u64, "finding"))]
     Found {
         /// Number of such findings.
         count: usize,
-    },
-    /// Another `upload` of the lake is running.
-    #[error("another `llrem upload` of the lake `{}` is running{holder}", path.display())]
-    Uploading {
-        /// The lake.
-        path: PathBuf,
-        /// The holder, if known; begins with a space.
-        holder: String,
     },
     /// An operation of a store failed.
     #[error("cannot {action} `{url}`: {reason}")]
@@ -234,6 +221,9 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
+    /// The command that writes a lake.
+    pub(crate) const ETL: &'static str = "llrem etl";
+
     /// Returns a function for `map_err` that creates an [`Error::Io`].
     pub fn io<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
         move |source| Self::Io { action, path: path.to_owned(), source }
@@ -270,7 +260,7 @@ impl Error {
             Self::Found { .. } => 4,
             Self::Job { code, .. } => *code,
             Self::NoLake { .. } => 10,
-            Self::Locked { .. } | Self::Uploading { .. } | Self::Reporting { .. } => 11,
+            Self::Locked { .. } => 11,
             Self::Interrupted => 130,
             _ => 1,
         }
@@ -302,7 +292,8 @@ impl Error {
             }
             Self::NoLake { .. } => Some("run `llrem etl` first, or name the lake with --lake".to_owned()),
             Self::OthersLake { .. } => Some("name another folder with --lake, or an empty one".to_owned()),
-            Self::Locked { .. } => Some("wait for it to end, or run with `--wait 5m`".to_owned()),
+            Self::Locked { command: Self::ETL, .. } => Some("wait for it to end, or run with `--wait 5m`".to_owned()),
+            Self::Locked { .. } => Some("wait for it to end, then run it again".to_owned()),
             Self::NewerLake { .. } => Some("upgrade llrem, or name another lake with --lake".to_owned()),
             Self::DamagedState { path, .. } if is_url(path) => {
                 Some("remove it, and run `llrem upload URL` on the machine that it is named after".to_owned())
@@ -319,7 +310,6 @@ impl Error {
             Self::Unknown { hint, .. } => Some(hint.clone()),
             Self::NoSchedule => Some("`llrem schedule install` runs etl every night at 03:00".to_owned()),
             Self::BadInput { .. } => Some("`llrem sources --bad` lists them".to_owned()),
-            Self::Uploading { .. } | Self::Reporting { .. } => Some("wait for it to end, then run it again".to_owned()),
             Self::Remote { trouble, .. } => trouble.hint().map(str::to_owned),
             Self::UploadConflict { .. } => Some("run it again; of a lake and its copies, upload one".to_owned()),
             Self::OtherLake { .. } => Some(
@@ -342,6 +332,10 @@ impl Error {
             _ => None,
         }
     }
+}
+
+fn were(count: u64, noun: &str) -> String {
+    format!("{} {}", plural(count, noun), if count == 1 { "was" } else { "were" })
 }
 
 fn is_url(path: &Path) -> bool {

@@ -30,23 +30,20 @@ const PAUSE: Duration = Duration::from_millis(100);
 impl Lock {
     /// Takes the lock for writing the lake, waiting at most this long.
     pub(crate) fn take(layout: &Layout, wait: Duration) -> Result<Self> {
-        let locked = |holder| Error::Locked { path: layout.root().to_owned(), holder };
-        Self::take_at(&layout.lock(), wait, locked)
+        Self::take_at(layout, &layout.lock(), wait, Error::ETL)
     }
 
     /// Takes the lock for uploading the lake, without waiting.
     pub(crate) fn take_for_upload(layout: &Layout) -> Result<Self> {
-        let uploading = |holder| Error::Uploading { path: layout.root().to_owned(), holder };
-        Self::take_at(&layout.upload_lock(), Duration::ZERO, uploading)
+        Self::take_at(layout, &layout.upload_lock(), Duration::ZERO, "llrem upload")
     }
 
     /// Takes the lock for reporting new findings, waiting until others have printed theirs.
     pub(crate) fn take_for_report(layout: &Layout) -> Result<Self> {
-        let reporting = |holder| Error::Reporting { path: layout.root().to_owned(), holder };
-        Self::take_at(&layout.reported_lock(), PATIENCE, reporting)
+        Self::take_at(layout, &layout.reported_lock(), PATIENCE, "llrem detect --new")
     }
 
-    fn take_at(path: &Path, wait: Duration, held: impl Fn(String) -> Error) -> Result<Self> {
+    fn take_at(layout: &Layout, path: &Path, wait: Duration, command: &'static str) -> Result<Self> {
         let mut file = fs::open_lock(path)?;
         let deadline = Instant::now() + wait;
         loop {
@@ -62,7 +59,7 @@ impl Lock {
                 Err(TryLockError::WouldBlock) => {
                     let mut holder = String::new();
                     let _ = (&file).take(200).read_to_string(&mut holder);
-                    return Err(held(holder));
+                    return Err(Error::Locked { command, path: layout.root().to_owned(), holder });
                 }
             }
         }

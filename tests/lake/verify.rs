@@ -130,7 +130,7 @@ fn the_command_lists_what_is_wrong_and_fails() {
     let output = original.bench.llrem(&["verify"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stdout).contains("is missing"));
-    assert!(lake::stderr(&output).contains("does not verify: 1 problems"), "{}", lake::stderr(&output));
+    assert!(lake::stderr(&output).contains("does not verify: 1 problem\n"), "{}", lake::stderr(&output));
 }
 
 /// Queries need the rows alone, so that they do without the rest of a manifest; but whatever a newer llrem wrote may mean

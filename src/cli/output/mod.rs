@@ -22,7 +22,7 @@ mod text;
 mod view;
 
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -63,6 +63,16 @@ pub struct OutputSettings {
 }
 
 impl OutputSettings {
+    /// Returns the file to write to; `-` names stdout.
+    pub fn file(&self) -> Option<&Path> {
+        self.path.as_deref().filter(|path| path.as_os_str() != "-")
+    }
+
+    /// True if the output goes to a terminal.
+    pub fn is_on_terminal(&self) -> bool {
+        self.file().is_none() && std::io::stdout().is_terminal()
+    }
+
     /// True if neither a format nor a file was given.
     pub fn is_plain(&self) -> bool {
         self.format.is_none() && self.path.is_none()
@@ -121,8 +131,7 @@ pub struct Output {
 impl Output {
     /// Creates the output. `piped` is the default format in a pipe.
     pub fn new(settings: &OutputSettings, piped: Format) -> Result<Self> {
-        let path = settings.path.as_deref().filter(|path| path.as_os_str() != "-");
-        let terminal = path.is_none() && std::io::stdout().is_terminal();
+        let (path, terminal) = (settings.file(), settings.is_on_terminal());
         let format = match (settings.format, path) {
             (Some(format), _) => format,
             (None, Some(path)) => Format::of_suffix(path)?,
@@ -132,7 +141,7 @@ impl Output {
         if terminal && format.is_binary() {
             return Err(Error::Usage(format!("{} is not text; write it into a file with -o FILE", format.name())));
         }
-        let target = path.map_or_else(|| Ok(Target::stdout(terminal, format.is_json())), Target::file)?;
+        let target = Target::open(settings, format.is_json())?;
         let OutputSettings { zone, safe_csv, printer, .. } = *settings;
         let table = TableOptions::default();
         let (notes, limit, rows, is_empty) = (Vec::new(), None, None, true);
@@ -327,18 +336,14 @@ fn look(on_terminal: bool, printer: Printer) -> Look {
 
 /// Writes text that is drawn for stdout: escaped where it is untrusted, and coloured.
 pub fn drawn(settings: &OutputSettings, text: &str) -> Result<()> {
-    let path = settings.path.as_deref().filter(|path| path.as_os_str() != "-");
-    let terminal = path.is_none() && std::io::stdout().is_terminal();
-    let mut target = path.map_or_else(|| Ok(Target::stdout(terminal, false)), Target::file)?;
+    let mut target = Target::open(settings, false)?;
     target.write_drawn(text).map_err(|error| target.blame(error))?;
     target.finish()
 }
 
 /// Writes a text unchanged: a completion script, a manual page, a query.
 pub fn raw(settings: &OutputSettings, text: &[u8]) -> Result<()> {
-    let path = settings.path.as_deref().filter(|path| path.as_os_str() != "-");
-    let terminal = path.is_none() && std::io::stdout().is_terminal();
-    let mut target = path.map_or_else(|| Ok(Target::stdout(terminal, false)), Target::file)?;
+    let mut target = Target::open(settings, false)?;
     target.write_all(text).map_err(|error| target.blame(error))?;
     target.finish()
 }

@@ -35,10 +35,9 @@ impl Reader {
     /// Opens the destination of a text. `is_paged` asks for a pager on a terminal, and `place` is a pattern of the line at
     /// which it opens.
     pub fn open(settings: &OutputSettings, is_paged: bool, place: Option<&str>) -> Result<Self> {
-        let path = settings.path.as_deref().filter(|path| path.as_os_str() != "-");
-        let terminal = path.is_none() && std::io::stdout().is_terminal();
+        let terminal = settings.is_on_terminal();
         let pager = if terminal && is_paged { Pager::start(settings.printer, place) } else { None };
-        let target = path.map_or_else(|| Ok(Target::stdout(terminal, false)), Target::file)?;
+        let target = Target::open(settings, false)?;
         Ok(Self { pager, target, terminal })
     }
 

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arrow::error::ArrowError;
 use tempfile::NamedTempFile;
 
+use super::OutputSettings;
 use super::escape::Escaping;
 use crate::{Error, Result};
 
@@ -33,13 +34,18 @@ enum Sink {
 }
 
 impl Target {
-    pub(super) fn stdout(terminal: bool, is_json: bool) -> Self {
+    /// Opens the file of the settings, or stdout.
+    pub(super) fn open(settings: &OutputSettings, is_json: bool) -> Result<Self> {
+        settings.file().map_or_else(|| Ok(Self::stdout(settings.is_on_terminal(), is_json)), Self::file)
+    }
+
+    fn stdout(terminal: bool, is_json: bool) -> Self {
         let writer = BufWriter::with_capacity(1 << 16, io::stdout());
         let sink = if terminal { Sink::Terminal(Escaping::new(writer, is_json)) } else { Sink::Stdout(writer) };
         Self::of(sink, terminal)
     }
 
-    pub(super) fn file(path: &Path) -> Result<Self> {
+    fn file(path: &Path) -> Result<Self> {
         let write = |error| Error::io("write", path)(error);
         // Follows a link, and replaces its target.
         let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());

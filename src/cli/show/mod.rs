@@ -84,7 +84,9 @@ pub(super) fn run(settings: &Settings, typed: &Show) -> Result<()> {
             let reader = Reader::open(&target, false, None)?;
             let writer = html::Html::new(&facts, settings.clock, folded);
             write(&mut runner, facts, folded, choice, writer, reader)?;
-            settings.printer.say(&format!("wrote `{}`", path.display()));
+            if let Some(path) = target.file() {
+                settings.printer.say(&format!("wrote `{}`", path.display()));
+            }
             Ok(())
         }
         Form::Markdown => {
@@ -117,8 +119,7 @@ impl<'t> Form<'t> {
         if let Some(path) = &typed.html {
             return Ok(Self::Html(path));
         }
-        let path = output.path.as_deref().filter(|path| path.as_os_str() != "-");
-        let format = match (output.format, path) {
+        let format = match (output.format, output.file()) {
             (Some(format), _) => format,
             (None, Some(path)) if path.extension().is_some_and(|suffix| suffix == "html") => {
                 return Ok(Self::Html(path));
