@@ -425,7 +425,10 @@ fn search_finds_all_words_of_a_record() {
     assert!(shown.starts_with("publish npm: 5 hits in 1 session\n"), "{shown}");
     assert!(shown.contains("reply: I will run the tests before I publish it to npm."), "{shown}");
     assert!(found(&["npm publish"]).contains("4 hits in 1 session"), "a phrase");
-    assert_eq!(found(&["\"npm publish\""]).lines().skip(1).collect::<Vec<_>>(), found(&["npm publish"]).lines().skip(1).collect::<Vec<_>>());
+    assert_eq!(
+        found(&["\"npm publish\""]).lines().skip(1).collect::<Vec<_>>(),
+        found(&["npm publish"]).lines().skip(1).collect::<Vec<_>>()
+    );
     assert!(found(&["\"npm publish\" zebra"]).starts_with("No hits"), "a phrase and a word");
     assert!(found(&["ublish"]).starts_with("No hits for ublish in 2 sessions."), "not within a word");
     assert_eq!(found(&["npm", "publich"]), "No hits for npm publich in 2 sessions. Did you mean publish?\n");

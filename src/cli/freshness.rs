@@ -85,8 +85,8 @@ fn state(runs: &[RunRow<'_>], clock: &Clock) -> State {
         let reason =
             last.error.filter(|_| last.exit_code != 130).map_or_else(String::new, |error| format!(": {error}"));
         let before = good.filter(|_| last.lake_bytes.is_none());
-        let before =
-            before.map_or_else(String::new, |run| format!(" The lake is as it was on {}.", moment(run.ended_at, clock)));
+        let before = before
+            .map_or_else(String::new, |run| format!(" The lake is as it was on {}.", moment(run.ended_at, clock)));
         return State::Failed(format!(
             "The last etl {how} {}{reason}.{before} Run: llrem\u{a0}etl",
             recent(last.ended_at, clock)

@@ -60,7 +60,9 @@ pub(super) fn changes<'a>(row: &ToolCallRow<'a>) -> Changes<'a> {
     }
     let output = row.output.unwrap_or_default();
     match row.command {
-        Some(command) if ["git ", "git.exe ", "gh ", "gh.exe ", "glab "].iter().any(|program| command.contains(program)) => {
+        Some(command)
+            if ["git ", "git.exe ", "gh ", "gh.exe ", "glab "].iter().any(|program| command.contains(program)) =>
+        {
             of_command(command, output, row.exit_code == Some(0))
         }
         Some(_) => Changes::default(),

@@ -20,18 +20,8 @@ pub(super) struct TestRun {
 }
 
 /// Arguments that only list or build tests.
-const NO_RUN: [&str; 10] = [
-    "--collect-only",
-    "--co",
-    "--listTests",
-    "--list",
-    "--markers",
-    "--no-run",
-    "--help",
-    "-h",
-    "--version",
-    "-list",
-];
+const NO_RUN: [&str; 10] =
+    ["--collect-only", "--co", "--listTests", "--list", "--markers", "--no-run", "--help", "-h", "--version", "-list"];
 /// Exit codes of a shell that could not start a program.
 const NOT_EXECUTABLE: i64 = 126;
 const NOT_FOUND: i64 = 127;

@@ -192,7 +192,10 @@ mod tests {
             ),
             (r"\u219210.1.2.3 %2010.1.2.3 ip=192.168.1.20", r"\u2192<ip> %20<ip> ip=<ip>"),
             (r"\u2192fe80::1 \bfe80::1 x=2001:db8::1", r"\u2192<ip> \b<ip> x=<ip>"),
-            ("\x1b[32mfe80::1 \x1b[1mip-10-0-3-7 \x1b[32mkim@example.org", "\x1b[32m<ip> \x1b[1mip-<ip> \x1b[32m<email>"),
+            (
+                "\x1b[32mfe80::1 \x1b[1mip-10-0-3-7 \x1b[32mkim@example.org",
+                "\x1b[32m<ip> \x1b[1mip-<ip> \x1b[32m<email>",
+            ),
             (r"\u2192jo@example.org", r"\u2192<email>"),
         ] {
             assert_eq!(clean(text), expected, "{text}");

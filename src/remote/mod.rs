@@ -12,9 +12,9 @@ mod retry;
 mod store;
 mod trouble;
 
-pub use place::{Place, Scheme};
+pub use place::Place;
 pub use store::{Options, Remote};
-pub use trouble::Trouble;
+pub use trouble::{Scheme, Trouble};
 
 pub(crate) use leftovers::leftovers;
 pub(crate) use retry::persistently;

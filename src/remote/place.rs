@@ -6,20 +6,8 @@ use std::path::PathBuf;
 use object_store::path::Path;
 use url::Url;
 
+use super::Scheme;
 use crate::{Error, Result, shown};
-
-/// Kind of a store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scheme {
-    /// Amazon S3 and compatible stores.
-    S3,
-    /// Google Cloud Storage.
-    Google,
-    /// Azure Blob Storage and Data Lake.
-    Azure,
-    /// A folder.
-    File,
-}
 
 /// The location of a lake in a store.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use object_store::{BackoffConfig, ObjectMeta, ObjectStore, ObjectStoreExt, Retry
 use serde::Deserialize;
 
 use super::aws::Profile;
-use super::trouble::{Trouble, failed};
+use super::trouble::{Trouble, understood};
 use super::{Place, Scheme, credentials, persistently};
 use crate::environment::value;
 use crate::{Error, Result};
@@ -269,6 +269,17 @@ fn azure(place: &Place, url: &str, options: &Options) -> Result<object_store::az
         builder = builder.with_endpoint(endpoint);
     }
     builder.build().map_err(|error| failed("open", place, "", &error))
+}
+
+/// Longest reason that is shown, in characters.
+const LONGEST: usize = 300;
+
+/// Returns the error of an operation on a key.
+fn failed(action: &'static str, place: &Place, key: &str, error: &object_store::Error) -> Error {
+    let (trouble, reason) = understood(error);
+    let reason: String = credentials::without_secrets(&reason).chars().take(LONGEST).collect();
+    let url = if key.is_empty() { place.url.clone() } else { place.shown(key) };
+    Error::Remote { action, url, trouble, reason }
 }
 
 #[cfg(test)]

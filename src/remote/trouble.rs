@@ -3,8 +3,18 @@
 use object_store::client::{HttpError, HttpErrorKind};
 use serde::Deserialize;
 
-use super::{Place, Scheme, credentials};
-use crate::Error;
+/// Kind of a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    /// Amazon S3 and compatible stores.
+    S3,
+    /// Google Cloud Storage.
+    Google,
+    /// Azure Blob Storage and Data Lake.
+    Azure,
+    /// A folder.
+    File,
+}
 
 /// Kind of error of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,23 +83,13 @@ impl Trouble {
     }
 }
 
-/// Longest reason that is shown, in characters.
-const LONGEST: usize = 300;
-
-/// Returns the error of an operation on a key.
-pub(crate) fn failed(action: &'static str, place: &Place, key: &str, error: &object_store::Error) -> Error {
-    let (trouble, reason) = understood(error);
-    let reason: String = credentials::without_secrets(&reason).chars().take(LONGEST).collect();
-    let url = if key.is_empty() { place.url.clone() } else { place.shown(key) };
-    Error::Remote { action, url, trouble, reason }
-}
-
 /// True if a response was cut off, which the client does not retry. It has retried requests without a response.
 pub(super) fn is_passing(error: &object_store::Error) -> bool {
     matches!(http_kind(error), Some(HttpErrorKind::Decode | HttpErrorKind::Interrupted | HttpErrorKind::Unknown))
 }
 
-fn understood(error: &object_store::Error) -> (Trouble, String) {
+/// Returns the kind of an error, and the store's reason.
+pub(super) fn understood(error: &object_store::Error) -> (Trouble, String) {
     if let Some(kind) = http_kind(error) {
         let reason = innermost(error);
         let unreachable = matches!(kind, HttpErrorKind::Connect | HttpErrorKind::Timeout | HttpErrorKind::Request);

@@ -113,7 +113,10 @@ fn doctor_names_what_is_wrong_and_what_to_do() {
         std::fs::File::options().write(true).open(path).unwrap().set_modified(written.into()).unwrap();
     };
     // A subagent is read with what describes it.
-    home.write(".claude/projects/-site/a/subagents/agent-1.jsonl", &response("s", "house-model", "2026-07-17T09:00:00Z"));
+    home.write(
+        ".claude/projects/-site/a/subagents/agent-1.jsonl",
+        &response("s", "house-model", "2026-07-17T09:00:00Z"),
+    );
     home.write(".claude/projects/-site/a/subagents/agent-1.meta.json", "{\"agentType\":\"Explore\"}");
     age("a/subagents/agent-1.jsonl");
     at(&home, NOW, &["etl", "--quiet"]);

@@ -76,11 +76,7 @@ struct Newest {
 }
 
 /// Returns the newest of each agent with sessions.
-fn newest(
-    runner: &mut Runner<'_>,
-    filters: &[Option<(&str, &str)>],
-    within: Option<Period>,
-) -> Result<Vec<Newest>> {
+fn newest(runner: &mut Runner<'_>, filters: &[Option<(&str, &str)>], within: Option<Period>) -> Result<Vec<Newest>> {
     let quoted = |text: &str| text.replace('\'', "''");
     let mut conditions: Vec<String> =
         filters.iter().flatten().map(|(column, value)| format!("{column} = '{}'", quoted(value))).collect();

@@ -73,7 +73,8 @@ pub(super) fn find_host_names(text: &str, found: &mut Vec<Found>) {
     const MARK: &str = "ip-";
     for at in memchr::memmem::find_iter(text.as_bytes(), MARK) {
         let before = text.get(..at).unwrap_or_default();
-        let is_inside = before.ends_with(|letter: char| letter.is_alphanumeric()) && !ends_with_escape(before.as_bytes());
+        let is_inside =
+            before.ends_with(|letter: char| letter.is_alphanumeric()) && !ends_with_escape(before.as_bytes());
         let from = at + MARK.len();
         let rest = text.get(from..).unwrap_or_default();
         let is_part = |byte: &u8| byte.is_ascii_digit() || *byte == b'-';
