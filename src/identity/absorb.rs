@@ -185,14 +185,15 @@ fn remember(read: &mut Replica, old: &Replica) {
     }
 }
 
-/// Keeps the counts of copied responses of which a source has less than before. The fullest copy of a response gives the
-/// counts, and a copy of which a companion file is gone may count too much.
+/// Keeps the counts of copied responses of which a source has less than before, if they differ. The fullest copy of a
+/// response gives the counts, and a copy of which a companion file is gone may count too much.
 fn keep_fuller_copies(read: &mut Replica, old: &Replica) {
     let is_copied = |record: &&Record| record.kind == Kind::Response && record.is_copy && !record.is_owned;
     let known: KeyMap<u64> = old.records.iter().filter(is_copied).map(|it| (it.key, it.fullness)).collect();
     let mut poorer = KeySet::default();
     for record in read.records.iter_mut().filter(|_| !known.is_empty()) {
-        if let Some(fullness) = known.get(&record.key).filter(|fullness| record.fullness < **fullness) {
+        let fuller = known.get(&record.key).filter(|fullness| record.fullness < **fullness);
+        if let Some(fullness) = fuller.filter(|_| !read.responses.of(record.key).eq(old.responses.of(record.key))) {
             record.fullness = *fullness;
             poorer.insert(record.key);
         }

@@ -702,6 +702,24 @@ fn a_record_that_one_file_yields_keeps_its_place() {
     assert_eq!(lake.rows().values("usage"), usage);
 }
 
+/// Two captures of Droid hold a turn. One loses the line with the model, then the other the reply: the row keeps both.
+#[test]
+fn a_copy_that_lost_its_model_does_not_give_the_row() {
+    let home = home_of("droid", "captures");
+    let folder = home.path().join(".factory/projects/shop");
+    let lake = Built::full(&home);
+    let models = || {
+        let rows = lake.usage().into_iter().filter(|row| row["input_tokens"] == 1002);
+        rows.map(|row| (row["model"].clone(), row["message_id"].is_null())).collect::<Vec<_>>()
+    };
+    let known = models();
+    assert_eq!(known, [(json!("claude-sonnet-4-5-20250929"), false)]);
+    keep_lines(&folder.join("turn-c.jsonl"), |at, _| at >= 2);
+    assert_after_runs(&lake, &known, models);
+    keep_lines(&folder.join("turn-c-copy.jsonl"), |at, _| at != 2);
+    assert_after_runs(&lake, &known, models);
+}
+
 /// A copy of half a session of Qwen Code comes first. While the session is away, the copy loses a line and gains one that is
 /// later in the session. The session owns the shared lines as soon as it is back.
 #[test]
