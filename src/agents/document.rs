@@ -1,12 +1,12 @@
 //! Reads documents that are an object with a long list in it, or a list alone, up to where they are torn.
 
-use std::borrow::Borrow;
+use std::borrow::{Borrow, Cow};
 use std::fmt;
 
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::extract::Reject;
+use crate::extract::{Reject, Sink};
 use crate::source::records::{check_items, lenient};
 use crate::source::{Source, repair};
 
@@ -41,7 +41,24 @@ pub(super) fn read(
     }
 }
 
-/// As [`read`], of a document whose text is held: its items live as long.
+/// Returns the text of a document, or `None` if it is blank or too long, which is counted as a problem. `what` names the
+/// document: `a session`.
+pub(super) fn text(source: &mut Source<'_>, what: &str, out: &mut Sink<'_>) -> Result<Option<String>, Reject> {
+    let Some(bytes) = source.document()? else {
+        out.line();
+        out.problem(1, &format!("{what} longer than 32 MiB is not read"));
+        return Ok(None);
+    };
+    let repaired = match repair(&bytes) {
+        Cow::Owned(text) => Some(text),
+        Cow::Borrowed(text) => (text.len() < bytes.len()).then(|| text.to_owned()),
+    };
+    // Most texts need no repair, and are not copied.
+    let text = repaired.or_else(|| String::from_utf8(bytes).ok());
+    Ok(text.filter(|text| !text.trim().is_empty()))
+}
+
+/// Like [`read`], for a text in memory; the items borrow from it.
 pub(super) fn read_text<'t>(
     text: &'t str,
     list: &str,
@@ -57,7 +74,7 @@ pub(super) fn read_text<'t>(
     Reading { list, take, failed: None, items: 0 }.run(&mut serde_json::Deserializer::from_str(text))
 }
 
-/// As [`read`], of a document that is too large to be held.
+/// Like [`read`], for a document that is too large for memory.
 pub(super) fn stream(
     source: &mut Source<'_>,
     list: &str,

@@ -7,27 +7,20 @@ use serde_json::value::RawValue;
 use super::ledger::{Events, row, row_of_event};
 use super::record::{Block, Environment, Event, Ledger, Message};
 use super::tools;
-use crate::agents::document::Torn;
+use crate::agents::document::{self, Torn};
 use crate::agents::ids::qualified;
 use crate::agents::kit::calls::Call;
 use crate::agents::kit::texts::join;
 use crate::agents::kit::thread::{Position, Thread, blank};
 use crate::agents::uri::path_of_uri;
 use crate::extract::{Facts, Kind, Reject, Sink, error_type};
+use crate::source::Source;
 use crate::source::records::{Moment, Object, Text};
-use crate::source::{Source, repair};
 use crate::tables::{MessageKind, MessageRow, Role, Status, UsageRow};
 
 /// Reads a thread.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
-    let Some(bytes) = source.document()? else {
-        out.problem(1, "the document is too large to be read");
-        return Ok(());
-    };
-    let json = repair(&bytes);
-    if json.trim().is_empty() {
-        return Ok(());
-    }
+    let Some(json) = document::text(source, "a thread", out)? else { return Ok(()) };
     let document = Torn::read(&json, "messages");
     if let Some(error) = &document.error {
         out.line();

@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::record::{AgentState, Exchange, Item, Node, Subagent, Summarization, Usage};
 use super::tools;
-use crate::agents::document::Torn;
+use crate::agents::document::{self, Torn};
 use crate::agents::ids::qualified;
 use crate::agents::kit::calls::{Call, Outcome};
 use crate::agents::kit::texts::join;
 use crate::agents::kit::thread::{Position, Thread, blank};
 use crate::extract::{Facts, Kind, Reject, Sink};
+use crate::source::Source;
 use crate::source::records::{List, Object, Text, Usd};
-use crate::source::{Source, repair};
 use crate::tables::{Category, MessageKind, MessageRow, Role, SessionKind, Status, UsageRow};
 
 /// Kinds of nodes.
@@ -27,15 +27,7 @@ const IN_USD: i64 = 2;
 
 /// Reads a session into the sink.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
-    let Some(bytes) = source.document()? else {
-        out.line();
-        out.problem(1, "a session longer than 32 MiB is not read");
-        return Ok(());
-    };
-    let json = repair(&bytes);
-    if json.trim().is_empty() {
-        return Ok(());
-    }
+    let Some(json) = document::text(source, "a session", out)? else { return Ok(()) };
     let document = Torn::read(&json, "chatHistory");
     let items = exchanges(&document, out);
     let field = |key: &str| document.field::<Text<'_>>(key).owned();

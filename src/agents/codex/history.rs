@@ -2,11 +2,12 @@
 //! nothing but its prompts is known.
 
 use super::record::Prompt;
+use crate::agents::document;
 use crate::agents::prompts::{TypedPrompt, TypedPrompts};
 use crate::extract::jsonl::each_record;
 use crate::extract::{Kind, Reject, Sink, key, session_key};
+use crate::source::Source;
 use crate::source::records::{List, Object};
-use crate::source::{Source, repair};
 use crate::tables::MessageKind;
 
 /// Returns the key of the fact that a session holds a prompt, for histories that name no session.
@@ -27,14 +28,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
 
 /// Reads the TypeScript program's history: one list, without sessions.
 fn read_document(source: &mut Source<'_>, out: &mut Sink<'_>, prompts: &mut TypedPrompts) -> Result<(), Reject> {
-    let Some(bytes) = source.document()? else {
-        out.problem(1, "the document is too large to be read");
-        return Ok(());
-    };
-    let text = repair(&bytes);
-    if text.trim().is_empty() {
-        return Ok(());
-    }
+    let Some(text) = document::text(source, "a history", out)? else { return Ok(()) };
     let Ok(entries) = serde_json::from_str::<List<Object<Prompt<'_>>>>(&text) else {
         out.line();
         out.problem(1, "no JSON list");

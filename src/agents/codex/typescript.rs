@@ -2,19 +2,13 @@
 
 use super::record::{Document, Item};
 use super::rollout::Rollout;
+use crate::agents::document;
 use crate::extract::{Reject, Sink};
-use crate::source::{Source, repair};
+use crate::source::Source;
 
 /// Reads a session. Only its last save has a time.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
-    let Some(bytes) = source.document()? else {
-        out.problem(1, "the document is too large to be read");
-        return Ok(());
-    };
-    let text = repair(&bytes);
-    if text.trim().is_empty() {
-        return Ok(());
-    }
+    let Some(text) = document::text(source, "a session", out)? else { return Ok(()) };
     let Ok(document) = serde_json::from_str::<Document<'_>>(&text) else {
         out.line();
         out.problem(1, "no whole JSON document");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::LOG;
-use crate::agents::document::Torn;
+use crate::agents::document::{self, Torn};
 use crate::agents::kit::values::At;
 use crate::extract::jsonl::RecordReader;
 use crate::extract::{Reject, Sink};
@@ -37,15 +37,7 @@ pub(super) fn read(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<Option
         replay.read_all(&mut source.lines()?)?;
         return Ok(replay.finish());
     }
-    let Some(bytes) = source.document()? else {
-        out.line();
-        out.problem(1, "a chat longer than 32 MiB is not read");
-        return Ok(None);
-    };
-    let json = repair(&bytes);
-    if json.trim().is_empty() {
-        return Ok(None);
-    }
+    let Some(json) = document::text(source, "a chat", out)? else { return Ok(None) };
     out.line();
     let torn = Torn::read(&json, REQUESTS);
     if let Some(error) = &torn.error {

@@ -4,11 +4,11 @@ use chrono::NaiveDateTime;
 
 use super::conversation::{Conversation, StoredMessage};
 use super::{profile, session_id};
-use crate::agents::document::Torn;
+use crate::agents::document::{self, Torn};
 use crate::extract::jsonl::RecordReader;
 use crate::extract::{Facts, Reject, Sink};
+use crate::source::Source;
 use crate::source::records::{Raw, Text, record};
-use crate::source::{Source, repair};
 use crate::time::parse_iso;
 
 record! {
@@ -39,15 +39,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         reader.read_all(&mut source.lines()?)?;
         return reader.conversation.finish();
     }
-    let Some(bytes) = source.document()? else {
-        reader.conversation.out.line();
-        reader.conversation.out.problem(1, "a transcript longer than 32 MiB is not read");
-        return Ok(());
-    };
-    let json = repair(&bytes);
-    if json.trim().is_empty() {
-        return Ok(());
-    }
+    let Some(json) = document::text(source, "a transcript", reader.conversation.out)? else { return Ok(()) };
     let torn = Torn::read(&json, "messages");
     reader.conversation.model = torn.field::<Text<'_>>("model").owned();
     for (item, number) in torn.items.iter().zip(1..) {

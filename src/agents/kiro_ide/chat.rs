@@ -4,26 +4,18 @@
 use super::content::{is_meta, text_of, unwrapped};
 use super::record::{Message, Metadata};
 use super::workspace::Workspace;
-use crate::agents::document::Torn;
+use crate::agents::document::{self, Torn};
 use crate::agents::kit::thread::{Position, Thread, blank};
 use crate::extract::{Facts, Reject, Sink};
+use crate::source::Source;
 use crate::source::records::{Object, Text};
-use crate::source::{Source, repair};
 use crate::tables::{MessageKind, MessageRow, Role};
 
 /// Reads a chat. Messages have no ids and no times: they go by what they say; the last prompt was sent when the work
 /// began, the last reply written when it ended.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
-    let Some(bytes) = source.document()? else {
-        out.line();
-        out.problem(1, "a chat longer than 32 MiB is not read");
-        return Ok(());
-    };
-    let json = repair(&bytes);
+    let Some(json) = document::text(source, "a chat", out)? else { return Ok(()) };
     let chat = Torn::read(&json, "chat");
-    if json.trim().is_empty() {
-        return Ok(());
-    }
     out.line();
     let noted: Object<Metadata<'_>> = chat.field("metadata");
     let noted = noted.0.unwrap_or_default();

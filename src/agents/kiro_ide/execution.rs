@@ -5,26 +5,21 @@ use super::record::{Action, Context, Input, InputData, Output, Tool};
 use super::workspace::Workspace;
 use super::{answered, asked};
 use crate::agents::amazon_q::call;
-use crate::agents::document::Torn;
+use crate::agents::document::{self, Torn};
 use crate::agents::kit::calls::{Call, Outcome};
 use crate::agents::kit::thread::{Position, Thread, blank};
 use crate::extract::{Facts, Kind, Reject, Sink};
+use crate::source::Source;
 use crate::source::records::{Moment, Object, Text};
-use crate::source::{Source, repair};
 use crate::tables::{MessageKind, MessageRow, Role, Status};
 
 /// Reads a log.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
-    let Some(bytes) = source.document()? else {
-        out.line();
-        out.problem(1, "a log longer than 32 MiB is not read");
-        return Ok(());
-    };
-    let json = repair(&bytes);
+    let Some(json) = document::text(source, "a log", out)? else { return Ok(()) };
     let log = Torn::read(&json, "actions");
     let execution: Text<'_> = log.field("executionId");
     let session: Text<'_> = log.field("chatSessionId");
-    if json.trim().is_empty() || (execution.get().is_none() && log.error.is_none()) {
+    if execution.get().is_none() && log.error.is_none() {
         return Ok(());
     }
     out.line();

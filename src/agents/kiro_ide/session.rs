@@ -4,26 +4,18 @@
 use super::content::{text_of, unwrapped};
 use super::record::Entry;
 use super::{AGENT, answered, asked};
-use crate::agents::document::Torn;
+use crate::agents::document::{self, Torn};
 use crate::agents::kit::texts::join;
 use crate::agents::kit::thread::{Position, Thread, blank};
 use crate::extract::{Facts, Kind, NoteField, Reject, Sink, session_key};
+use crate::source::Source;
 use crate::source::records::Text;
-use crate::source::{Source, repair};
 use crate::tables::{MessageKind, MessageRow, Role};
 
 /// Reads a session. Nothing in it has a time: what is left of it comes after the logs. Each message yields to one
 /// of a log, so that none of the others ever moves forward.
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
-    let Some(bytes) = source.document()? else {
-        out.line();
-        out.problem(1, "a session longer than 32 MiB is not read");
-        return Ok(());
-    };
-    let json = repair(&bytes);
-    if json.trim().is_empty() {
-        return Ok(());
-    }
+    let Some(json) = document::text(source, "a session", out)? else { return Ok(()) };
     let document = Torn::read(&json, "history");
     let session = source.stem().to_owned();
     let title: Text<'_> = document.field("title");

@@ -5,15 +5,15 @@ use std::path::Path;
 use super::meta::Meta;
 use super::tools::{call, outcome};
 use super::{AGENT, DOCUMENT, stored_key};
-use crate::agents::document::Torn;
+use crate::agents::document::{self, Torn};
 use crate::agents::ids::qualified;
 use crate::agents::kit::calls::Call;
 use crate::agents::kit::thread::{Position, Thread, blank};
 use crate::agents::total_id;
 use crate::extract::jsonl::RecordReader;
 use crate::extract::{Kind, Reject, Sink, key};
+use crate::source::Source;
 use crate::source::records::{Flag, List, Object, Raw, Text, record};
-use crate::source::{Source, repair};
 use crate::tables::{MessageKind, MessageRow, Role, Status, UsageRow};
 
 record! {
@@ -69,15 +69,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
 }
 
 fn extract_document(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
-    let Some(bytes) = source.document()? else {
-        out.line();
-        out.problem(1, "a session longer than 32 MiB is not read");
-        return Ok(());
-    };
-    let json = repair(&bytes);
-    if json.trim().is_empty() {
-        return Ok(());
-    }
+    let Some(json) = document::text(source, "a session", out)? else { return Ok(()) };
     let torn = Torn::read(&json, "messages");
     let meta = torn.raw("metadata").and_then(|raw| serde_json::from_str(raw.get()).ok());
     let meta = Meta(meta.unwrap_or_default());
