@@ -79,8 +79,7 @@ pub trait Agent: Sync {
         self.about().retention_days
     }
 
-    /// Returns true if a file that was named with `--source` is one of this agent's, and of which kind, by its name
-    /// alone.
+    /// Returns the kind of a file that was named with `--source`, by its name alone; `None` if it is not this agent's.
     fn claims(&self, path: &Path) -> Option<&'static str>;
 
     /// Returns the kind of a file that the user says is this agent's, wherever it is.
@@ -474,8 +473,8 @@ impl Found {
         }
     }
 
-    /// Returns true if a link to a folder is followed: each folder is come to by one link only, and by none that is
-    /// in it, so that no loop of links has no end.
+    /// True if a link to a folder is followed. A folder is entered through one link only, and never through a link
+    /// inside it, so loops end.
     fn follows(&mut self, link: &Path) -> bool {
         let Ok(folder) = link.canonicalize() else { return false };
         let is_loop =

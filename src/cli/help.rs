@@ -9,7 +9,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Collect", &["etl", "schedule", "status", "agents", "sources", "doctor"]),
     ("Ask", &["query", "detect", "show", "search", "sql", "schema", "report"]),
     ("Share", &["upload", "verify"]),
-    ("More", &["demo", "config", "completions", "man"]),
+    ("More", &["demo", "completions", "man"]),
 ];
 
 /// Text below the list of commands.
@@ -60,12 +60,14 @@ const EXIT_CODES: &str = "\
 Exit codes:
 
   0    done
-  1    failed; the lake is as it was unless the message says otherwise
+  1    failed; the lake is as it was unless the message says otherwise;
+       or doctor or verify found a problem
   2    wrong usage, or a name that does not exist
   3    done, but some input was bad (etl --strict)
   4    detect --fail-on found something
   10   no lake there
-  11   another etl or upload holds the lake (etl --wait 5m waits)
+  11   another etl, upload or detect --new holds the lake
+       (etl --wait 5m waits)
   130  interrupted
 ";
 

@@ -419,7 +419,7 @@ pub(super) fn is_outdated(manifest: &Manifest) -> bool {
     !manifest.parts.is_empty() && !Policy::of_lake(manifest).has_all_columns()
 }
 
-/// Returns sessions to rebuild although none of their sources has changed: those of damaged parts and, if the policy
+/// Adds the sessions to rebuild although none of their sources has changed: those of damaged parts and, if the policy
 /// has changed, those that only the lake still has. The policy cannot be applied to their texts, but their prices and
 /// sums can be computed again.
 fn add_unread(plan: &Plan, run: Run<'_>, manifest: &Manifest, damaged: &Damaged, groups: &mut Groups) {

@@ -111,7 +111,7 @@ pub(crate) trait RecordReader<'s> {
         }
         let Some(error) = objects.error() else { return Ok(()) };
         if is_behind_torn {
-            self.sink().problem(line.number, "a torn record; the one behind it on the line was read");
+            self.sink().problem(line.number, "a torn record; the one after it on the line was read");
             return Ok(());
         }
         let reason = if line.ended { format!("no JSON object: {error}") } else { TORN_END.to_owned() };

@@ -247,7 +247,7 @@ fn multiples(facts: &Facts<'_>, series: &[Series]) -> Markup {
             figcaption {
                 b { "Each agent on its own scale," } " so that small ones can be seen."
                 @if !unpriced.is_empty() && facts.unit == Unit::Usd {
-                    " No bar, because nothing of it has a price: " (words::listed(&unpriced)) "."
+                    " No bar, because nothing of it has a price: " (crate::shown::value::listed(&unpriced)) "."
                 }
             }
             div.mult {

@@ -5,8 +5,9 @@ use maud::{Markup, html};
 use super::bars::Step;
 use super::facts::{Facts, agent_title};
 use super::figures::Row;
-use super::words::{count, is_one, listed, money_about, plural, tokens};
+use super::words::{count, is_one, money_about, plural, tokens};
 use crate::shown::one_line;
+use crate::shown::value::listed;
 
 /// Most names in a sentence.
 const MOST: usize = 5;

@@ -215,7 +215,7 @@ pub(super) fn caches(facts: &Facts<'_>) -> Option<Markup> {
         p.xs.soft.note {
             "Estimated: what the cached tokens would have cost uncached, less the surcharge for writing them."
             @if !unknown.is_empty() {
-                " Left out, because it records no reads from a cache: " (words::listed(&unknown)) "."
+                " Left out, because it records no reads from a cache: " (crate::shown::value::listed(&unknown)) "."
             }
         }
     })

@@ -3,8 +3,9 @@
 use maud::{Markup, html};
 
 use super::facts::{Facts, Unit, project_name};
-use super::words::{self, count, is_one, listed, money, money_in_words, plural, share, share_of};
+use super::words::{self, count, is_one, money, money_in_words, plural, share, share_of};
 use crate::query::canned::Canned;
+use crate::shown::value::listed;
 
 /// Part of the tokens without a price above which no share of the cost is shown.
 const MOST_UNPRICED: f64 = 0.5;

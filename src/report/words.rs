@@ -157,15 +157,6 @@ pub(super) fn shortened(text: &str, most: usize) -> String {
     short
 }
 
-/// Returns names as a list: `a, b and c`.
-pub(super) fn listed(names: &[String]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => one.clone(),
-        [others @ .., last] => format!("{} and {last}", others.join(", ")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

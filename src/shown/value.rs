@@ -177,6 +177,20 @@ pub fn plural(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
+/// Returns names as a list: `a, b and c`.
+pub fn listed<S: AsRef<str>>(names: &[S]) -> String {
+    let mut list = String::new();
+    for (place, name) in names.iter().enumerate() {
+        list.push_str(match place {
+            0 => "",
+            _ if place + 1 == names.len() => " and ",
+            _ => ", ",
+        });
+        list.push_str(name.as_ref());
+    }
+    list
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

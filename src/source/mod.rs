@@ -234,7 +234,7 @@ impl<'a> Source<'a> {
         ((bytes.len() as u64) < MAX_SIDECAR).then_some(bytes)
     }
 
-    /// Lists the names in a folder near it, in order. Returns `None` if it cannot be listed.
+    /// Lists the names in a folder near it, in order; none if it cannot be listed.
     pub fn names_in(&self, folder: &Path) -> Vec<String> {
         let listing = std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
         let mut names: Vec<String> = listing.filter_map(|entry| entry.file_name().into_string().ok()).collect();

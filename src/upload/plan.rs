@@ -74,7 +74,7 @@ impl Plan {
         self.exchanged.contains(&part.agent)
     }
 
-    /// Returns the manifest to write before anything is changed.
+    /// Names in the manifest, before anything is changed, all files that will change.
     pub(super) fn announce(&self, lake: &Manifest, remote: &mut MachineManifest) {
         for key in self.puts.keys().chain(&self.removals) {
             remote.unsure.insert(key.clone());
@@ -87,7 +87,7 @@ impl Plan {
     }
 }
 
-/// Returns the manifest's entry of a part after the upload.
+/// Changes the manifest's parts to what they are after the upload.
 pub(super) fn settle(lake: &Manifest, remote: &mut MachineManifest) {
     let unsure: BTreeSet<PartName> = remote.unsure.iter().map(|(name, _)| name.clone()).collect();
     remote.parts.retain(|name, part| {

@@ -107,7 +107,7 @@ impl<'o, 's> Conversation<'o, 's> {
         if let Some(error) = &document.error {
             self.out.line();
             let line = self.out.report.lines;
-            self.out.problem(line, &format!("a torn conversation; what stands before the tear was read: {error}"));
+            self.out.problem(line, &format!("a torn conversation; everything before the tear was read: {error}"));
         }
     }
 
@@ -170,7 +170,7 @@ impl<'o, 's> Conversation<'o, 's> {
             Ok(entry) => entry,
             Err(error) => {
                 let line = self.out.report.lines;
-                self.out.problem(line, &format!("no entry of a conversation: {error}"));
+                self.out.problem(line, &format!("an entry that cannot be read: {error}"));
                 return Ok(());
             }
         };

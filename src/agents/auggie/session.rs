@@ -77,13 +77,13 @@ fn exchanges<'d>(document: &'d Torn<'_>, out: &mut Sink<'_>) -> Vec<Item<'d>> {
         out.line();
         match serde_json::from_str(item.get()) {
             Ok(item) => items.push(item),
-            Err(_) => out.problem(out.report.lines, "no exchange of a session"),
+            Err(_) => out.problem(out.report.lines, "an exchange that cannot be read"),
         }
         out.note_out_of_range(out.report.lines);
     }
     if let Some(error) = &document.error {
         out.line();
-        out.problem(out.report.lines, &format!("a torn session; what stands before the tear was read: {error}"));
+        out.problem(out.report.lines, &format!("a torn session; everything before the tear was read: {error}"));
     }
     items
 }

@@ -53,7 +53,7 @@ pub(super) fn read<S: Shape + 'static>(
         match serde_json::from_str::<S::Of<'_>>(&repaired) {
             Ok(item) => take(&item, place),
             Err(error) => {
-                tally.problem(place + 1, format!("no item: {error}"));
+                tally.problem(place + 1, format!("an item that cannot be read: {error}"));
                 Ok(())
             }
         }

@@ -93,7 +93,7 @@ fn metadata_alone(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<Compani
     out.line();
     match serde_json::from_str(&crate::source::repair(&bytes)) {
         Ok(metadata) => companion.take(&metadata),
-        Err(error) => out.problem(1, &format!("no metadata: {error}")),
+        Err(error) => out.problem(1, &format!("metadata that cannot be read: {error}")),
     }
     Ok(companion)
 }

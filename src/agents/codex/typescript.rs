@@ -11,7 +11,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     let Some(text) = document::text(source, "a session", out)? else { return Ok(()) };
     let Ok(document) = serde_json::from_str::<Document<'_>>(&text) else {
         out.line();
-        out.problem(1, "no whole JSON document");
+        out.problem(1, "a torn JSON document");
         return Ok(());
     };
     out.unknown_fields("document field ", &document.unknown);

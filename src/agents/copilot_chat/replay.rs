@@ -41,7 +41,7 @@ pub(super) fn read(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<Option
     out.line();
     let torn = Torn::read(&json, REQUESTS);
     if let Some(error) = &torn.error {
-        out.problem(error.line() as u64, &format!("a torn chat; what stands before the tear was read: {error}"));
+        out.problem(error.line() as u64, &format!("a torn chat; everything before the tear was read: {error}"));
     }
     let value = |json: &str| serde_json::from_str::<Value>(json).unwrap_or_default();
     let fields = FIELDS.iter().filter_map(|key| Some(((*key).to_owned(), value(torn.raw(key)?.get()))));

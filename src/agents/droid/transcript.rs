@@ -19,7 +19,7 @@ use crate::tables::MessageRow;
 pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
     let (companion, is_readable) = Companion::beside(source);
     if !is_readable {
-        out.remark("the settings beside the session cannot be read");
+        out.remark("the settings next to the session cannot be read");
     }
     let facts = Facts { session_id: source.stem().to_owned(), ..Facts::default() };
     let mut transcript = Transcript {

@@ -96,7 +96,7 @@ pub(super) fn take_item<'s>(
     match serde_json::from_str::<Record<'_>>(&repaired) {
         Ok(record) => look.message(&record, place, in_snapshot),
         Err(error) => {
-            look.out().problem(place.line, &format!("no message: {error}"));
+            look.out().problem(place.line, &format!("a message that cannot be read: {error}"));
             Ok(())
         }
     }

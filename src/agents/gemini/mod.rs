@@ -95,13 +95,13 @@ impl Agent for Gemini {
     }
 }
 
-/// Returns true if a name in `chats` is a chat's.
+/// Returns the kind of a file in `chats`, if it is a chat.
 fn transcript(name: &str) -> Option<&'static str> {
     let is_chat = name.starts_with("session-") && subagent(name).is_some();
     is_chat.then_some("transcript")
 }
 
-/// Returns true if a name below a session's folder is a subagent's chat.
+/// Returns the kind of a file below a session's folder, if it is a subagent's chat.
 fn subagent(name: &str) -> Option<&'static str> {
     matches!(extension_of(name), "json" | "jsonl").then_some("subagent")
 }

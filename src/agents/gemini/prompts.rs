@@ -22,7 +22,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         number += 1;
         let text = repair(json.as_bytes());
         let Ok(prompt) = serde_json::from_str::<Prompt<'_>>(&text) else {
-            out.problem(number, "no typed prompt");
+            out.problem(number, "a prompt that cannot be read");
             return Ok(());
         };
         let (Some(session), Some(text)) = (prompt.session.get(), prompt.message.get()) else { return Ok(()) };

@@ -46,13 +46,13 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
         reader.conversation.out.line();
         match serde_json::from_str::<Line<'_>>(item.get()) {
             Ok(line) => reader.take(&line, number)?,
-            Err(error) => reader.conversation.out.problem(number, &format!("no message: {error}")),
+            Err(error) => reader.conversation.out.problem(number, &format!("a message that cannot be read: {error}")),
         }
     }
     if let Some(error) = &torn.error {
         let out = &mut *reader.conversation.out;
         out.line();
-        out.problem(error.line() as u64, &format!("a torn transcript; what stands before the tear was read: {error}"));
+        out.problem(error.line() as u64, &format!("a torn transcript; everything before the tear was read: {error}"));
     }
     reader.conversation.finish()
 }

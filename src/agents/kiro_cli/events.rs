@@ -32,7 +32,7 @@ fn extract_state(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), Reje
     }
     out.line();
     let Some(state) = State::of(&bytes) else {
-        out.problem(1, "no state of a session");
+        out.problem(1, "the state of the session cannot be read");
         return Ok(());
     };
     let mut thread = Thread::new(state.facts(source.path));

@@ -91,7 +91,7 @@ fn take(
 /// A message; one that cannot be read is empty, so that later ones keep their places.
 fn read<'j>(json: &'j str, out: &mut Sink<'_>) -> Message<'j> {
     serde_json::from_str(json).unwrap_or_else(|error| {
-        out.problem(1, &format!("no message of a chat: {error}"));
+        out.problem(1, &format!("a message that cannot be read: {error}"));
         Message::default()
     })
 }

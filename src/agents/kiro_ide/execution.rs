@@ -24,7 +24,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     }
     out.line();
     if let Some(error) = &log.error {
-        out.problem(error.line() as u64, &format!("a torn log; what stands before the tear was read: {error}"));
+        out.problem(error.line() as u64, &format!("a torn log; everything before the tear was read: {error}"));
     }
     let fallback = execution.get().filter(|_| log.error.is_none());
     let (Some(execution), Some(session)) = (execution.get(), session.get().or(fallback)) else { return Ok(()) };
@@ -43,7 +43,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     for (place, item) in log.items.iter().enumerate() {
         match serde_json::from_str(item.get()) {
             Ok(action) => work.take(&action, place + 1 == log.items.len(), &mut thread, out)?,
-            Err(error) => out.problem(1, &format!("nothing that was done: {error}")),
+            Err(error) => out.problem(1, &format!("an action that cannot be read: {error}")),
         }
     }
     work.take_status(&log.field::<Text<'_>>("status"), &mut thread, out)?;

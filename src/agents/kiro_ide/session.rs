@@ -31,14 +31,14 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
             Ok(entry) => entries.take(&entry)?,
             Err(error) => {
                 let line = entries.out.report.lines;
-                entries.out.problem(line, &format!("no entry of a session: {error}"));
+                entries.out.problem(line, &format!("an entry that cannot be read: {error}"));
             }
         }
     }
     if let Some(error) = &document.error {
         entries.out.line();
         let line = entries.out.report.lines;
-        entries.out.problem(line, &format!("a torn session; what stands before the tear was read: {error}"));
+        entries.out.problem(line, &format!("a torn session; everything before the tear was read: {error}"));
     }
     entries.thread.finish(entries.out)
 }

@@ -26,11 +26,11 @@ pub(in crate::agents) fn each_row(
     Ok(())
 }
 
-/// The records of a table that belong to a session or a message. Where they lie is read first, by an index, each by
-/// itself then: a damaged page loses only the rows stored on it.
+/// The records of a table that belong to a session or a message. Their places are read first, from an index, and then
+/// each record alone: a damaged page loses only the rows stored on it.
 pub(in crate::agents) struct Records<'d> {
     in_order: Statement<'d>,
-    /// As the index of owners has them, which may be sound where the order is not to be had.
+    /// In the order of the owners' index, which may be readable if the sorted query is not.
     unordered: Statement<'d>,
     one: Statement<'d>,
 }
@@ -109,7 +109,7 @@ fn places(statement: &mut Statement<'_>, owner: &str) -> Result<Vec<Place>, (rus
     }
 }
 
-/// Emits the rows that a statement gives. A damaged page ends them, and is no failure: it is what is given back.
+/// Emits the rows that a statement gives. A damaged page ends them; its error is returned as a value.
 pub(in crate::agents) fn each(
     statement: &mut Statement<'_>,
     parameters: impl Params,

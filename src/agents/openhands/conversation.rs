@@ -33,7 +33,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     let json = repair(&bytes);
     let state: State<'_> = serde_json::from_str(&json).unwrap_or_else(|_| {
         if !json.trim().is_empty() {
-            out.problem(1, "no state of a conversation");
+            out.problem(1, "the state of the conversation cannot be read");
         }
         State::default()
     });

@@ -79,14 +79,14 @@ fn extract_document(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(), R
         reader.out.line();
         match serde_json::from_str::<Message<'_>>(item.get()) {
             Ok(message) => reader.take(&message, number)?,
-            Err(error) => reader.out.problem(number, &format!("no message: {error}")),
+            Err(error) => reader.out.problem(number, &format!("a message that cannot be read: {error}")),
         }
     }
     if let Some(error) = &torn.error {
         reader.out.line();
         reader
             .out
-            .problem(error.line() as u64, &format!("a torn session; what stands before the tear was read: {error}"));
+            .problem(error.line() as u64, &format!("a torn session; everything before the tear was read: {error}"));
     }
     reader.finish(None)
 }

@@ -91,7 +91,7 @@ fn extract_one(
     let tab = match tab {
         Ok(tab) => tab,
         Err(error) => {
-            out.problem(out.report.lines, &format!("no chat tab: {error}"));
+            out.problem(out.report.lines, &format!("a chat tab that cannot be read: {error}"));
             return Ok(());
         }
     };

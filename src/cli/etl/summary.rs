@@ -9,7 +9,7 @@ use super::super::output::{Cell, Column, Grid, Look, Role};
 use super::super::settings::Settings;
 use crate::agents::{AGENTS, USUAL_DEPTH, USUAL_ROOTS};
 use crate::etl::{AgentSummary, Options, Summary};
-use crate::shown::value::{duration, plural, size};
+use crate::shown::value::{duration, listed, plural, size};
 use crate::shown::width::wrap;
 use crate::shown::{in_home, one_line};
 
@@ -271,9 +271,8 @@ pub(super) fn of_dry_run(summary: &Summary, options: &Options, look: Look) -> St
         return nothing_found(options, look);
     }
     let mut lines: Vec<String> = summary.agents.iter().map(|agent| agent_line(agent, true)).collect();
-    if let Some((last, others)) = summary.would_look_for.split_last() {
-        let others = others.join(", ");
-        let agents = if others.is_empty() { (*last).to_owned() } else { format!("{others} and {last}") };
+    if !summary.would_look_for.is_empty() {
+        let agents = listed(&summary.would_look_for);
         lines.push(format!("projects that their sessions name would be searched for files of {agents}"));
     }
     lines.push(format!("{} of these sources would be read; nothing was written", summary.would_read.len()));
@@ -302,7 +301,7 @@ pub(in crate::cli) fn nothing_found(options: &Options, look: Look) -> String {
     };
     let agents = match options.agents.as_slice() {
         [] => plural(AGENTS.len() as u64, "agent"),
-        named => listed(&named.iter().map(String::as_str).collect::<Vec<_>>()),
+        named => listed(named),
     };
     let looks_for_aider = options.agents.is_empty() || options.agents.iter().any(|agent| agent == "aider");
     let roots: Vec<String> = match options.project_roots.as_slice() {
@@ -323,15 +322,6 @@ pub(in crate::cli) fn nothing_found(options: &Options, look: Look) -> String {
     ];
     let head = look.prose("No agent's sessions were found.");
     format!("{head}\n{}\nIf they are elsewhere:\n{}", look.prose(&looked), look.commands(&ways))
-}
-
-/// Returns names as a part of a sentence.
-fn listed(names: &[&str]) -> String {
-    match names.split_last() {
-        None => String::new(),
-        Some((last, [])) => (*last).to_owned(),
-        Some((last, others)) => format!("{} and {last}", others.join(", ")),
-    }
 }
 
 fn counted(counts: &[(String, u64)], unit: &str) -> String {

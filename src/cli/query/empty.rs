@@ -7,7 +7,8 @@ use super::super::when::Period;
 use super::asked::Asked;
 use crate::Result;
 use crate::query::Statement;
-use crate::shown::{one_line, value};
+use crate::shown::one_line;
+use crate::shown::value::{self, listed};
 
 /// The day of each agent's newest usage, and of its newest session: some agents record no usage.
 const NEWEST: &str = "select
@@ -33,7 +34,8 @@ pub(in crate::cli) fn sentence(settings: &Settings, runner: &mut Runner<'_>, ask
         return Ok(format!("{title}{of}{when}: nothing of this was recorded."));
     }
     let Some(latest) = latest else {
-        let others = listed(newest(runner, &[], None)?.iter().map(|newest| newest.agent.as_str()));
+        let others: Vec<String> = newest(runner, &[], None)?.into_iter().map(|newest| newest.agent).collect();
+        let others = listed(&others);
         return Ok(match others.as_str() {
             "" => "The lake holds no sessions yet.".to_owned(),
             others => format!("No sessions{of}. The lake has sessions of {others}."),
@@ -45,7 +47,7 @@ pub(in crate::cli) fn sentence(settings: &Settings, runner: &mut Runner<'_>, ask
     }
     let others = newest(runner, &[], Some(period))?;
     let others = others.iter().filter(|newest| newest.has_usage).map(|newest| newest.agent.as_str());
-    let others = match listed(others) {
+    let others = match listed(&others.collect::<Vec<_>>()) {
         others if others.is_empty() => others,
         others => format!("; in the period there is usage of {others}"),
     };
@@ -56,16 +58,6 @@ pub(in crate::cli) fn sentence(settings: &Settings, runner: &mut Runner<'_>, ask
 pub(in crate::cli) fn whose(project: Option<&str>, agent: Option<&str>) -> String {
     let who: Vec<String> = [project, agent].into_iter().flatten().map(one_line).collect();
     if who.is_empty() { String::new() } else { format!(" of {}", who.join(" by ")) }
-}
-
-/// Returns the names of agents as a part of a sentence.
-pub(in crate::cli) fn listed<'a>(agents: impl Iterator<Item = &'a str>) -> String {
-    let names: Vec<&str> = agents.collect();
-    match names.split_last() {
-        None => String::new(),
-        Some((last, [])) => (*last).to_owned(),
-        Some((last, others)) => format!("{} and {last}", others.join(", ")),
-    }
 }
 
 /// The newest usage of an agent, or its newest session if it records no usage.

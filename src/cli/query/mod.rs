@@ -22,7 +22,7 @@ use crate::query::{Statement, nearest, spark};
 use crate::shown::width::{PROSE, wrap};
 use crate::{Error, Result};
 pub(super) use asked::Asked;
-pub(super) use empty::{listed, sentence as why_empty, whose};
+pub(super) use empty::{sentence as why_empty, whose};
 pub(super) use list::{detectors, list};
 pub(super) use screen::{REMEDY, destination, output, print};
 
@@ -63,7 +63,7 @@ pub(super) fn check_project(runner: &mut Runner<'_>, project: Option<&str>) -> R
     Ok(())
 }
 
-/// Returns the query's text: unchanged for llrem and DuckDB, or in the dialect of Spark.
+/// Prints the query's text: unchanged for llrem and DuckDB, or in the dialect of Spark.
 fn show(settings: &Settings, canned: &Canned) -> Result<()> {
     if settings.format_as_file.as_deref() == Some(Path::new(SPARK)) {
         return output::raw(&settings.output, spark::text(&canned.sql)?.as_bytes());

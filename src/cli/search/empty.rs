@@ -1,6 +1,6 @@
 //! Says why a search has no hits.
 
-use super::super::query::{listed, whose};
+use super::super::query::whose;
 use super::super::runner::Runner;
 use super::super::session::{moment, text};
 use super::super::settings::Settings;
@@ -32,7 +32,8 @@ pub(super) fn known(settings: &Settings, runner: &mut Runner<'_>, typed: &Search
     let rows = runner.rows(&plain(format!("{TIMES}{wanted} group by agent")))?;
     if rows.num_rows() == 0 {
         let all = runner.rows(&plain(format!("{TIMES} group by agent order by agent")))?;
-        return Ok(match listed((0..all.num_rows()).filter_map(|row| text(&all, "agent", row))) {
+        let agents: Vec<&str> = (0..all.num_rows()).filter_map(|row| text(&all, "agent", row)).collect();
+        return Ok(match value::listed(&agents) {
             agents if agents.is_empty() => "The lake has no sessions yet.".to_owned(),
             agents => format!("The lake has sessions of {agents}."),
         });

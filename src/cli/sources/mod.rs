@@ -184,7 +184,7 @@ mod tests {
         let text = "line 13: no JSON object: invalid type: string \"massive; error\", expected an object at line 1 column 15; \
                     line 15: no JSON object: invalid type: integer `42`, expected an object at line 1 column 2; \
                     line 16: no JSON object: EOF while parsing a string at line 1 column 0; \
-                    line 17: a torn record; the one behind it on the line was read; line 18: prt_1: no JSON object: expected ident \
+                    line 17: a torn record; the one after it on the line was read; line 18: prt_1: no JSON object: expected ident \
                     at line 1 column 2; the file could not be read to its end";
         let shown =
             problems(text).into_iter().map(|(place, reason)| format!("{}: {}", place.unwrap_or("–"), in_words(reason)));
@@ -192,7 +192,7 @@ mod tests {
         line 13: not a JSON object, but a string: "massive; error"
         line 15: not a JSON object, but a number: 42
         line 16: not a JSON object: it ends within a string
-        line 17: a torn record; the one behind it on the line was read
+        line 17: a torn record; the one after it on the line was read
         line 18: prt_1: not a JSON object
         –: the file could not be read to its end
         "#);

@@ -46,7 +46,7 @@ impl Kind {
         Self::ALL.map(Self::name).join(", ")
     }
 
-    /// True if a header's default can be a value. Times are parsed when the query runs.
+    /// Checks that a header's default can be a value. Times are parsed when the query runs.
     pub(super) fn check(self, text: &str) -> Result<(), String> {
         self.value(text, Tz::UTC, &|_| Ok(0)).map(drop).map_err(|reason| reason.to_string())
     }

@@ -4,8 +4,7 @@ use super::super::rule::{Edge, Rule};
 use super::{assigned, ended, is_token};
 
 /// A private key from its first line to its last, or to where it was cut off. Its lines may be separated by line feeds
-/// (or `
-/// ` in nested JSON), quotes, and the numbers and arrows of a listing. A header alone is no key.
+/// (or `\n` in nested JSON), quotes, and the numbers and arrows of a listing. A header alone is no key.
 macro_rules! private_key_block {
     () => {
         concat!(

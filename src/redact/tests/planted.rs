@@ -7,8 +7,7 @@ use super::super::rule::Level;
 use super::super::{Mode, rules};
 use super::{Dice, expand, redacted, survivor};
 
-/// Texts as agents store them, decoded once: a `
-/// ` here was escaped by another program.
+/// Texts as agents store them, decoded once: a `\n` here was escaped by another program.
 const SURROUNDINGS: &[&str] = &[
     "@",
     "export KEY=@\nexport OTHER=1\n",

@@ -100,7 +100,7 @@ impl Tables {
         !self.others.is_empty() && self.others.contains(&name.to_ascii_lowercase())
     }
 
-    /// Returns the stored columns of a table, or `None` if there is no such table.
+    /// Returns the stored columns of a table; none if there is no such table.
     pub(super) fn columns(&self, table: &str) -> &[String] {
         self.columns.get(&table.to_ascii_lowercase()).map(Vec::as_slice).unwrap_or_default()
     }
