@@ -189,8 +189,10 @@ select
     || ' tokens '
     || case
       when e.cause = 'idle' then 'after ' || case when e.occurrences = 1 then '' else 'up to ' end
-        || regexp_replace(reverse(regexp_replace(reverse(cast(e.longest_rest as text)), '([0-9]{3})', '\1,', 'g')), '^,', '')
-        || ' minutes of rest. '
+        || case
+          when e.longest_rest >= 120 then cast(cast(round(e.longest_rest / 60.0) as bigint) as text) || ' hours'
+          else cast(e.longest_rest as text) || ' minutes'
+        end || ' of rest. '
         || case when e.is_openai then 'OpenAI clears a cache after 5 to 10 minutes without use, at the latest after an hour'
            else 'The cache lives for ' || cast(e.life as text) || ' minutes' end
         || '. Compact before a long break; after one, begin a new session if the old context does not matter.'

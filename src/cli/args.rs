@@ -383,8 +383,8 @@ pub struct Search {
     #[arg(short = 'e', long = "regexp", value_name = "REGEX", conflicts_with = "words")]
     pub expression: Option<String>,
     /// The N best hits of each session
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub hits: usize,
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub hits: NonZeroUsize,
     /// Only from this time on: 7d, 2w, 2026-01-31, 2026-01-31T10:00, today, yesterday, monday
     #[arg(long, value_name = "WHEN")]
     pub since: Option<String>,

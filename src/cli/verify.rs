@@ -16,7 +16,7 @@ pub(super) fn run(settings: &Settings, typed: &Verify) -> Result<()> {
     freshness::warn(settings, &lake);
     let problems = lake.verify(typed.read_data)?;
     if problems.is_empty() && settings.output.is_plain() {
-        settings.printer.say(&format!("the lake `{lake}` is right"));
+        settings.printer.say(&format!("The lake `{lake}` is complete and consistent."));
         return Ok(());
     }
     let count = problems.len();

@@ -66,6 +66,7 @@ fn with_notes<'r>(row: SessionRow<'r>, entry: &SessionEntry, notes: Option<&'r S
     let user_name = row.user_name.or(project_path.and_then(user_of));
     let project = row.project.or(project_path.and_then(project_of));
     let is_spawned = row.parent_session_id.is_none() && notes.parent_session_id.is_some();
+    let noted_parent = notes.parent_session_id.as_deref().filter(|_| !entry.marks.has_parent());
     let noted_root = notes.root_session_id.as_deref().filter(|_| !entry.marks.has_root());
     SessionRow {
         kind: kind_of(row.kind, is_spawned),
@@ -74,7 +75,7 @@ fn with_notes<'r>(row: SessionRow<'r>, entry: &SessionEntry, notes: Option<&'r S
         user_name,
         project,
         project_path,
-        parent_session_id: row.parent_session_id.or(notes.parent_session_id.as_deref()),
+        parent_session_id: noted_parent.or(row.parent_session_id),
         root_session_id: noted_root.unwrap_or(row.root_session_id),
         forked_from_session_id: row.forked_from_session_id.filter(|_| !is_spawned),
         is_subagent: row.is_subagent || is_spawned,

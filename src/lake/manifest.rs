@@ -147,13 +147,15 @@ impl Marks {
     const HAS_SUMMARY: u8 = 4;
     const HAS_ROOT: u8 = 8;
     const HAS_ORIGIN: u8 = 16;
+    const HAS_PARENT: u8 = 32;
 
     pub(crate) fn of(facts: &Facts) -> Self {
         let title = Self::mark(facts.title.is_some(), Self::HAS_TITLE);
         let summary = Self::mark(facts.summary.is_some(), Self::HAS_SUMMARY);
         let root = Self::mark(facts.root_session_id.is_some(), Self::HAS_ROOT);
         let origin = Self::mark(facts.forked_from_session_id.is_some(), Self::HAS_ORIGIN);
-        Self(title | summary | root | origin | Self::mark(facts.is_one_when_empty, Self::IS_ONE_WHEN_EMPTY))
+        let parent = Self::mark(facts.parent_session_id.is_some(), Self::HAS_PARENT);
+        Self(title | summary | root | origin | parent | Self::mark(facts.is_one_when_empty, Self::IS_ONE_WHEN_EMPTY))
     }
 
     fn mark(is_so: bool, mark: u8) -> u8 {
@@ -173,6 +175,11 @@ impl Marks {
     /// True if its own source names the outermost parent.
     pub(crate) fn has_root(self) -> bool {
         self.0 & Self::HAS_ROOT != 0
+    }
+
+    /// True if its own source names the parent. Never true for what earlier versions wrote.
+    pub(crate) fn has_parent(self) -> bool {
+        self.0 & Self::HAS_PARENT != 0
     }
 
     /// True if its own source names the session whose history was copied.

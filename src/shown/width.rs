@@ -5,7 +5,7 @@ use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-use super::Signs;
+use super::{Signs, in_home};
 
 /// Most columns of a line of prose.
 pub const PROSE: usize = 100;
@@ -28,6 +28,20 @@ pub fn cut(text: &str, columns: usize, signs: Signs) -> String {
         fits
     });
     kept.chain([signs.ellipsis]).collect()
+}
+
+/// Cuts a path in the middle, so that the file's name stays: `~/.claude/…/5ea1.jsonl`. Cuts any other
+/// text at its end.
+pub fn cut_path(text: &str, columns: usize, signs: Signs) -> String {
+    let path = in_home(text);
+    let name = path.rsplit('/').next().unwrap_or_default();
+    if !path.starts_with(['/', '~']) || name.is_empty() || width(&path) <= columns {
+        return cut(&path, columns, signs);
+    }
+    let room = columns.saturating_sub(width(name) + width(signs.ellipsis) + 1);
+    let ends = path.match_indices('/').map(|(at, _)| path.get(..=at).unwrap_or_default());
+    let folders = ends.take_while(|folders| width(folders) <= room).last().unwrap_or_default();
+    cut(&format!("{folders}{}/{name}", signs.ellipsis), columns, signs)
 }
 
 /// Wraps a text between words to a number of columns; all lines after the first are indented by `hang`.
@@ -100,6 +114,17 @@ mod tests {
         assert_eq!(cut("plain text", 8, Signs::ASCII), "plain...");
         assert_eq!(cut("plain", 5, Signs::UNICODE), "plain");
         assert_eq!(width("─·…–█✓"), 6);
+    }
+
+    #[test]
+    fn paths_are_cut_in_the_middle() {
+        let path = "/srv/sessions/2026-08/rollout-5ea1.jsonl";
+        assert_eq!(cut_path(path, 40, Signs::UNICODE), path);
+        assert_eq!(cut_path(path, 34, Signs::UNICODE), "/srv/sessions/…/rollout-5ea1.jsonl");
+        assert_eq!(cut_path(path, 25, Signs::UNICODE), "/srv/…/rollout-5ea1.jsonl");
+        assert_eq!(cut_path(path, 20, Signs::UNICODE), "…/rollout-5ea1.jsonl");
+        assert_eq!(cut_path(path, 10, Signs::UNICODE), "…/rollout…");
+        assert_eq!(cut_path("either/or, and more", 10, Signs::UNICODE), "either/or…");
     }
 
     #[test]

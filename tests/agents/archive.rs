@@ -720,6 +720,27 @@ fn a_copy_that_lost_its_model_does_not_give_the_row() {
     assert_after_runs(&lake, &known, models);
 }
 
+/// The list of sessions of OpenClaw names the parent of a subagent. The parent's file lost the line with its id, and is
+/// renamed: the subagent's parent and root are the session of the new name.
+#[test]
+fn a_parent_that_was_renamed_is_still_the_parent() {
+    let home = home_of("openclaw", "list-of-sessions");
+    let folder = home.path().join(".openclaw/agents/list/sessions");
+    let path = folder.join("1006bbbb-0000-4000-8000-000000000006.jsonl");
+    let lake = Built::full(&home);
+    keep_lines(&path, |at, _| at >= 3);
+    lake.run();
+    std::fs::rename(&path, folder.join("1006bbbb-0000-4000-8000-000000000006-2.jsonl")).unwrap();
+    let above = || {
+        let rows = lake.rows().values("sessions").into_iter();
+        let subagent = rows.filter(|row| row["session_id"] == "1006ffff-0000-4000-8000-000000000006");
+        subagent.map(|row| (row["parent_session_id"].clone(), row["root_session_id"].clone())).collect::<Vec<_>>()
+    };
+    lake.run();
+    let known = above();
+    assert_after_runs(&lake, &known, above);
+}
+
 /// A copy of half a session of Qwen Code comes first. While the session is away, the copy loses a line and gains one that is
 /// later in the session. The session owns the shared lines as soon as it is back.
 #[test]

@@ -23,7 +23,7 @@ fn what_was_uploaded_is_right() {
     let team = Team::of(six_months(2, 100));
     for arguments in [[].as_slice(), &["--read-data"]] {
         let output = succeed(team.llrem(&["verify"]).args(arguments));
-        assert_eq!(stderr(&output), "the lake `s3://team-lake/team` is right\n");
+        assert_eq!(stderr(&output), "The lake `s3://team-lake/team` is complete and consistent.\n");
     }
 }
 

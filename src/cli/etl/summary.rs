@@ -199,7 +199,7 @@ fn bad(summary: &Summary, is_first: bool) -> Vec<Note> {
     }
     match all - new {
         0 => {}
-        old if new > 0 => notes.push(Note::faint(format!("{} on the list before", plural(old, "file")))),
+        old if new > 0 => notes.push(Note::faint(format!("{} on the list as before", plural(old, "file")))),
         old => notes.push(Note::faint(format!("{} could not be read in full, as before", plural(old, "file")))),
     }
     notes

@@ -7,7 +7,7 @@ use super::grid::{Grid, Role};
 use super::layout::{GAP, Layout, Slot, fitting};
 use super::look::Look;
 use super::paint::Paint;
-use crate::shown::width::{cut, width, wrap_cell, wrap_name};
+use crate::shown::width::{cut, cut_path, width, wrap_cell, wrap_name};
 
 /// Fewest and most columns of a bar.
 const BAR: std::ops::RangeInclusive<usize> = 8..=24;
@@ -72,7 +72,7 @@ impl Grid {
         match slot.role {
             Role::Text if width(text) <= slot.width => vec![text.to_owned()],
             Role::Text if self.wraps => wrap_cell(text, slot.width).lines().map(str::to_owned).collect(),
-            Role::Text => vec![cut(text, slot.width, look.signs)],
+            Role::Text => vec![cut_path(text, slot.width, look.signs)],
             _ => vec![text.to_owned()],
         }
     }

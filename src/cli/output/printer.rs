@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 
+use clap::error::ContextKind;
+
 use super::table::terminal_width;
 use super::{Bar, Look, Paint};
 use crate::Error;
@@ -69,7 +71,7 @@ pub fn help(style: Style, error: &clap::Error) {
         let _ = error.print();
         return;
     }
-    let text = error.render().to_string();
+    let text = plain_reason(error).unwrap_or_else(|| error.render().to_string());
     let mut lines = text.lines().map(str::trim);
     let what: Vec<&str> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
     let tip = lines.clone().find_map(|line| line.strip_prefix("tip: "));
@@ -79,7 +81,24 @@ pub fn help(style: Style, error: &clap::Error) {
         (None, Some(usage)) => format!("usage: {usage}"),
         (None, None) => "see --help".to_owned(),
     };
-    write(&(labelled(style, "error", what.join(" ").trim_start_matches("error: ")) + &labelled(style, "hint", &hint)));
+    let what = what.join(" ");
+    // The nearest one is in the hint.
+    let what = tip.and_then(|_| what.split(" [possible values: ").next()).unwrap_or(&what);
+    write(&(labelled(style, "error", what.trim_start_matches("error: ")) + &labelled(style, "hint", &hint)));
+}
+
+/// Returns what is wrong with a value that is no number, in place of the parser's message.
+fn plain_reason(error: &clap::Error) -> Option<String> {
+    let source = std::error::Error::source(error)?;
+    let context = |kind| error.get(kind).map(ToString::to_string);
+    let (option, value) = (context(ContextKind::InvalidArg)?, context(ContextKind::InvalidValue)?);
+    let number = match () {
+        () if source.is::<std::num::ParseIntError>() && value == "0" => "a whole number above 0",
+        () if source.is::<std::num::ParseIntError>() => "a whole number",
+        () if source.is::<std::num::ParseFloatError>() => "a number",
+        () => return None,
+    };
+    Some(format!("`{option}` takes {number}, not `{value}`"))
 }
 
 fn labelled(style: Style, label: &str, text: &str) -> String {

@@ -103,7 +103,7 @@ fn answer(settings: &Settings, runner: &mut Runner<'_>, typed: &Search, matcher:
     let key = |row| (part("machine", row), part("agent", row), columns.session_id(row).to_owned());
     let only: Option<HashSet<Key>> = (!filter.is_open()).then(|| (0..sessions.num_rows()).map(key).collect());
     let months: BTreeSet<String> = (0..sessions.num_rows()).map(|row| part("month", row)).collect();
-    let mut collector = Collector::new(matcher, only.as_ref(), typed.hits.max(1));
+    let mut collector = Collector::new(matcher, only.as_ref(), typed.hits.get());
     scan(runner, &filter, &months, &mut collector)?;
     let mut found = collector.sessions;
     let mut abouts: BTreeMap<Key, About> = BTreeMap::new();

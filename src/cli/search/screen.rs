@@ -97,7 +97,7 @@ impl Screen<'_> {
         };
         let gap = " ".repeat(room.saturating_sub(2 + width(&facts) + width(&command)).max(2));
         let mut text = format!("\n{}\n  {}{gap}{}\n", paint.bold(&title), paint.dim(&facts), paint.bold(&command));
-        let has_several = self.typed.hits > 1;
+        let has_several = self.typed.hits.get() > 1;
         for hit in &place.hits.best {
             text.push_str(&self.hit(hit, has_several));
         }
