@@ -9,14 +9,14 @@
 -- param: agent text = null -- Only this agent.
 -- column: project -- Short name of the project; null if the agent recorded none.
 -- column: agent -- Coding agent.
--- column: sessions -- Sessions, including those of subagents. Count.
+-- column: sessions -- Runs: sessions and subagents. Count.
 -- column: compacted_sessions -- Sessions with a compaction. Count.
 -- column: turns -- Turns of all sessions. Count.
 -- column: compactions -- Compactions of all sessions. Count.
 -- column: compacted_share -- compacted_sessions / sessions. 0 to 1.
 -- column: per_100_turns -- Compactions for every 100 turns.
 -- column: most_in_a_session -- Compactions of the session that had most. Count.
--- show: project, agent, compactions, sessions, compacted_sessions, compacted_share as share, turns, per_100_turns,
+-- show: project, agent, compactions, sessions as runs, compacted_sessions as compacted, compacted_share as share, turns, per_100_turns,
 -- show: most_in_a_session
 -- total: sum of sessions, compacted_sessions, turns, compactions
 with by_project as (

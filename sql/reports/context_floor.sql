@@ -14,13 +14,13 @@
 -- column: agent -- Coding agent.
 -- column: agent_version -- Version of the agent; null if it recorded none.
 -- column: is_subagent -- True for sessions that another session started.
--- column: sessions -- Sessions with a first response. Count.
+-- column: sessions -- Runs, of sessions or subagents, with a first response. Count.
 -- column: least_tokens -- Smallest first request: uncached input, cache reads and writes. Tokens.
 -- column: median_tokens -- Median of the first requests. Tokens.
 -- column: most_tokens -- Largest first request. Tokens.
 -- column: first_cost_usd -- Cost of all first responses, with their output; null if none has a price. USD.
 -- column: later_responses -- Responses of these sessions after the first: each carried the same context again. Count.
--- show: project, agent, median_tokens as median, least_tokens as least, most_tokens as most, sessions,
+-- show: project, agent, median_tokens as median, least_tokens as least, most_tokens as most, sessions as runs,
 -- show: first_cost_usd as first cost, later_responses, is_subagent, agent_version
 -- total: sum of sessions, first_cost_usd, later_responses
 with firsts as (

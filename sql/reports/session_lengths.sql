@@ -16,7 +16,7 @@
 -- column: median_turns -- Median number of turns. Count.
 -- column: most_turns -- Turns of the session with most turns. Count.
 -- column: median_tokens -- Median tokens of a session. Tokens.
--- show: project, agent, sessions, active_hours as active, median_active_minutes as median,
+-- show: project, agent, sessions as with a turn, active_hours as active, median_active_minutes as median,
 -- show: longest_active_minutes as longest, median_turns, most_turns, median_tokens as median tokens
 -- total: sum of sessions, active_hours
 with lasting as (

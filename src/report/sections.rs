@@ -283,7 +283,7 @@ pub(super) fn sessions(facts: &Facts<'_>) -> Markup {
                 span.sub {
                     (project_name(root.project)) " · " (agent_title(root.agent))
                     @if let Some(began) = began { " · " span.nb { (began) } }
-                    " · " code { "llrem show " (id) }
+                    " · " code.whole { "llrem show " (id) }
                 }
             },
             cost,

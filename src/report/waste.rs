@@ -46,7 +46,7 @@ pub(super) fn section(facts: &Facts<'_>) -> Markup {
                 b { "Without a price, or counted in other findings: " }
                 span.soft { (joined(&bare, |group| format!("{} {}", title(group), group.found.len()))) ". " }
             }
-            span.soft { code { "llrem detect" (facts.page.options()) } " lists all " (plural(facts.found.len() as f64, "finding")) "." }
+            span.soft { code { "llrem detect" (facts.page.options()) } " lists " (all(facts.found.len())) "." }
         }
     }
 }
@@ -177,7 +177,7 @@ fn example(facts: &Facts<'_>, finding: &FindingRow<'_>) -> Markup {
             span {
                 (said) " "
                 span.soft { (project_name(finding.project)) @if let Some(day) = day { ", " (day) } }
-                " · " code { "llrem show " (one_line(&facts.page.ids.short(finding.session_id))) (place) }
+                " · " code.whole { "llrem show " (one_line(&facts.page.ids.short(finding.session_id))) (place) }
             }
         }
     }
@@ -192,6 +192,11 @@ fn sentences(text: &str) -> Vec<&str> {
         rest = rest.strip_prefix(first).unwrap_or("").trim_start();
     }
     sentences
+}
+
+/// Returns all of the findings in words: `all 20 findings`, `the finding`.
+fn all(findings: usize) -> String {
+    if findings == 1 { "the finding".to_owned() } else { format!("all {}", plural(findings as f64, "finding")) }
 }
 
 #[cfg(test)]
