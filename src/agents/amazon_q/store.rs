@@ -10,6 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::conversation::Conversation;
 use crate::agents::document::Torn;
+use crate::agents::kit::store::damaged;
 use crate::extract::{Reject, Sink};
 use crate::source::records::Text;
 use crate::source::{Database, Scope, Section, Source, repair, value_bytes};
@@ -108,7 +109,7 @@ pub(in crate::agents) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) ->
         }
     }
     for damage in damage {
-        out.problem(out.report.lines + 1, &format!("the database is damaged: {damage}"));
+        out.problem(out.report.lines + 1, &damaged(&damage));
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::transcript::{self, Identity};
+use crate::agents::kit;
 use crate::extract::{Reject, Sink};
 use crate::source::{Database, Source, Statement, value_text};
 
@@ -25,7 +26,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     }
     transcript::extract_lines(Identity::default(), summaries.iter().map(String::as_str), out)?;
     if let Some(error) = damaged {
-        out.problem(out.report.lines + 1, &format!("the database is damaged: {error}"));
+        out.problem(out.report.lines + 1, &kit::store::damaged(&error));
     }
     Ok(())
 }

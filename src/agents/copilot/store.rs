@@ -9,7 +9,7 @@ use rusqlite::types::ValueRef;
 use super::call::{Call, Settings};
 use super::metrics::Numbers;
 use super::{AGENT, child_session, dollars, recorded_key, stored_key};
-use crate::agents::kit::store::each_row;
+use crate::agents::kit::{self, store::each_row};
 use crate::extract::{Facts, Kind, NoteField, Reject, Sink, session_key};
 use crate::source::records::TokenNumber;
 use crate::source::{Database, Source};
@@ -48,7 +48,7 @@ pub(super) fn extract(source: &mut Source<'_>, out: &mut Sink<'_>) -> Result<(),
     }
     match damaged {
         Some(Reject::Database(error)) if out.report.lines > 0 => {
-            out.problem(out.report.lines + 1, &format!("the database is damaged: {error}"));
+            out.problem(out.report.lines + 1, &kit::store::damaged(&error));
             Ok(())
         }
         Some(error) => Err(error),

@@ -9,14 +9,13 @@ use super::record::{Data, Part};
 use super::{FOLDER, tools};
 use crate::agents::ids::qualified;
 use crate::agents::kit::calls::{Call, Outcome};
-use crate::agents::kit::store::{Listing, Records, bytes, damaged, each, number, report, text};
+use crate::agents::kit::store::{Listing, Records, bytes, damaged, each, moment, number, report, text};
 use crate::agents::kit::texts::join;
 use crate::agents::kit::thread::{Position, Thread, blank};
 use crate::extract::{Facts, Kind, Reject, Sink, error_type};
 use crate::source::records::{List, Object, Usd};
 use crate::source::{Database, Scope, Section, Source, repair};
 use crate::tables::{Category, MessageKind, MessageRow, Role, SessionKind, Status, UsageGrain, UsageRow};
-use crate::time::from_epoch;
 
 /// Most sessions between one and the outermost that started it.
 const GENERATIONS: usize = 32;
@@ -334,9 +333,4 @@ impl<'m> StoredMessage<'m> {
         let parts = self.parts.iter().filter_map(|part| part.0.as_ref());
         parts.filter(move |part| part.kind.is(kind)).filter_map(|part| part.data.0.as_ref())
     }
-}
-
-/// Returns a time in seconds, or in milliseconds, as the schema says. Microseconds since 1970.
-fn moment(row: &Row<'_>, column: usize) -> Option<i64> {
-    number(row, column).and_then(|count| from_epoch(count as f64))
 }

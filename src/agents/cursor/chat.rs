@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::blocks::{attachments, blocks, texts};
 use super::conversation::UNIQUE_FROM;
-use super::prompt::Prompt;
 use super::record::{Block, ChatMessage};
 use super::rows::Rows;
 use super::tools::{self, Ending};
@@ -53,19 +52,7 @@ impl<'o, 's> Chat<'o, 's> {
         let text = texts(&blocks, "text");
         let at = Position::new(&id, moment);
         match message.role.get().unwrap_or_default() {
-            "user" => {
-                let attachments = attachments(&blocks);
-                if text.is_none() && attachments == 0 {
-                    return Ok(());
-                }
-                let prompt = Prompt::of(text.as_deref().unwrap_or_default());
-                if prompt.kind == MessageKind::Prompt {
-                    self.rows.thread.begin_turn();
-                }
-                let text = text.as_ref().map(|_| prompt.text);
-                let row = MessageRow { text, attachments, ..blank(Role::User, prompt.kind) };
-                self.rows.message(&Position::new(&id, prompt.moment.or(moment)), row)?;
-            }
+            "user" => self.rows.prompt(&at, text.as_deref(), attachments(&blocks))?,
             "assistant" => {
                 let thinking = texts(&blocks, "reasoning");
                 let model = self.model.clone().filter(|_| is_last);

@@ -1,10 +1,11 @@
 //! Rows of one session, in order.
 
 use super::AGENT;
+use super::prompt::Prompt;
 use crate::agents::kit::calls::{Call, Outcome};
-use crate::agents::kit::thread::{Parents, Position, Thread};
+use crate::agents::kit::thread::{Parents, Position, Thread, blank};
 use crate::extract::{Facts, Kind, Reject, Sink, session_key};
-use crate::tables::{MessageKind, MessageRow};
+use crate::tables::{MessageKind, MessageRow, Role};
 
 /// Emits the rows of one session.
 pub(super) struct Rows<'o, 's> {
@@ -30,6 +31,19 @@ impl<'o, 's> Rows<'o, 's> {
     }
 
     /// Adds a message; returns its place among the session's messages.
+    /// Adds what a person sent, if it is anything.
+    pub(super) fn prompt(&mut self, at: &Position<'_>, text: Option<&str>, attachments: i64) -> Result<(), Reject> {
+        if text.is_none() && attachments == 0 {
+            return Ok(());
+        }
+        let prompt = Prompt::of(text.unwrap_or_default());
+        if prompt.kind == MessageKind::Prompt {
+            self.thread.begin_turn();
+        }
+        let row = MessageRow { text: text.map(|_| prompt.text), attachments, ..blank(Role::User, prompt.kind) };
+        self.message(&Position { moment: prompt.moment.or(at.moment), ..*at }, row).map(drop)
+    }
+
     pub(super) fn message(&mut self, at: &Position<'_>, row: MessageRow<'_>) -> Result<usize, Reject> {
         let moment = at.moment.or(self.began.filter(|_| !self.thread.has_rows));
         let at = Position { moment, is_copy: self.is_copy, ..*at };

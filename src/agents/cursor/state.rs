@@ -11,6 +11,7 @@ use super::database::{State, keep};
 use super::keys::{self, BUBBLE, COMPOSER};
 use super::listing::{self, Listing};
 use super::{composer, items};
+use crate::agents::kit;
 use crate::extract::{Reject, Sink};
 use crate::source::{Database, Scope, Section, Source};
 
@@ -59,7 +60,7 @@ pub(super) fn extract(source: &Source<'_>, database: &Database, out: &mut Sink<'
         }
     }
     let Some(damage) = damage.or(damaged.map(|error| error.to_string())) else { return Ok(()) };
-    let damage = format!("the database is damaged: {damage}");
+    let damage = kit::store::damaged(&damage);
     let is_part = match source.scope {
         Scope::Whole => false,
         Scope::Common => !survey.sections.is_empty(),

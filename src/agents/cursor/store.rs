@@ -9,6 +9,7 @@ use super::chat::Chat;
 use super::listing::Listing;
 use super::record::{ChatMessage, ChatMeta, StoreMeta};
 use super::{AGENT, value};
+use crate::agents::kit;
 use crate::agents::protobuf::next_field;
 use crate::extract::{Kind, NoteField, Reject, Sink, key};
 use crate::source::{Database, Source, repair};
@@ -75,7 +76,7 @@ pub(super) fn extract(source: &Source<'_>, database: &Database, out: &mut Sink<'
     chat.end(listing.facts(None))?;
     match damaged {
         Some(Reject::Database(error)) => {
-            out.problem(out.report.lines, &format!("the database is damaged: {error}"));
+            out.problem(out.report.lines, &kit::store::damaged(&error));
             Ok(())
         }
         Some(error) => Err(error),

@@ -4,7 +4,6 @@
 use std::path::Path;
 
 use super::blocks::{attachments, blocks, texts};
-use super::prompt::Prompt;
 use super::record::{Block, TranscriptLine};
 use super::rows::Rows;
 use super::tools;
@@ -87,19 +86,7 @@ impl Transcript<'_, '_> {
         let content = record.message.0.as_ref().map(|message| blocks(message.content)).unwrap_or_default();
         let text = texts(&content, "text");
         match record.role.get() {
-            Some("user") => {
-                let attachments = attachments(&content);
-                if text.is_none() && attachments == 0 {
-                    return Ok(());
-                }
-                let prompt = Prompt::of(text.as_deref().unwrap_or_default());
-                if prompt.kind == MessageKind::Prompt {
-                    self.rows.thread.begin_turn();
-                }
-                let text = text.as_ref().map(|_| prompt.text);
-                let row = MessageRow { text, attachments, ..blank(Role::User, prompt.kind) };
-                self.rows.message(&Position { moment: prompt.moment, ..*at }, row).map(drop)
-            }
+            Some("user") => self.rows.prompt(at, text.as_deref(), attachments(&content)),
             Some("assistant") => {
                 let thinking = texts(&content, "thinking");
                 let row = MessageRow {

@@ -8,13 +8,13 @@ use super::conversation::{Conversation, StoredMessage};
 use super::ledger::{self, Counts, Entry};
 use super::record::{Block, Config, Visibility};
 use super::stored_key;
-use crate::agents::kit::store::{Listing, Records, bytes, damage, damaged, each, number, report, text};
+use crate::agents::kit::store::{self, Listing, Records, bytes, damage, damaged, each, report, text};
 use crate::agents::kit::thread::Position;
 use crate::extract::{Facts, Kind, Reject, Sink, key};
 use crate::source::records::{List, Object};
 use crate::source::{Database, Scope, Section, Source, Statement, repair};
 use crate::tables::{SessionKind, UsageGrain, UsageRow};
-use crate::time::{from_epoch, parse_iso};
+use crate::time::parse_iso;
 
 /// Sessions between one and the outermost that started it, at most.
 const GENERATIONS: usize = 32;
@@ -169,7 +169,7 @@ impl<'d> Store<'d> {
                 };
                 let visibility: Visibility<'_> = serde_json::from_str(&metadata).unwrap_or_default();
                 let role = text(row, 2).unwrap_or_default();
-                let moment = number_moment(row, 4);
+                let moment = store::moment(row, 4);
                 let stored = StoredMessage { id: &id, role: &role, moment, blocks: &blocks, visibility, line: None };
                 let entry = of_messages.get(&id).and_then(|place| entries.get_mut(*place));
                 first_message.get_or_insert_with(|| id.clone());
@@ -240,7 +240,7 @@ impl<'d> Store<'d> {
             // The reading of messages reports damaged rows.
             let _ = each(statement, [session], |row| {
                 let id = message_id(session, row);
-                replies.extend(number_moment(row, 2).map(|moment| (moment, id)));
+                replies.extend(store::moment(row, 2).map(|moment| (moment, id)));
                 Ok(())
             })?;
         }
@@ -341,9 +341,4 @@ fn message_id(session: &str, row: &Row<'_>) -> String {
 fn moment(row: &Row<'_>, column: usize) -> Option<i64> {
     let text = text(row, column)?;
     parse_iso(&format!("{}Z", text.replacen(' ', "T", 1))).or_else(|| parse_iso(&text))
-}
-
-/// A moment that is a count. Microseconds since 1970.
-fn number_moment(row: &Row<'_>, column: usize) -> Option<i64> {
-    number(row, column).and_then(|count| from_epoch(count as f64))
 }

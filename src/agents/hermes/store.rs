@@ -11,13 +11,13 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::conversation::{Conversation, StoredMessage};
 use super::usage::{Spent, Sum, by_name};
 use super::{profile, session_id};
-use crate::agents::kit::store::each_row;
+use crate::agents::kit::store::{damaged, each_row, text};
 use crate::agents::kit::thread::{Position, Thread};
 use crate::agents::kit::values::At;
 use crate::agents::total_id;
 use crate::extract::{Facts, KeySet, Reject, Sink};
 use crate::source::records::TokenNumber;
-use crate::source::{Database, Scope, Section, Source, value_text};
+use crate::source::{Database, Scope, Section, Source};
 use crate::tables::{SessionKind, UsageRow};
 use crate::time::from_epoch;
 
@@ -111,7 +111,7 @@ impl Survey {
         for read in [read_sessions, read_usage, read_sizes] {
             if let Err(error) = read(database, &mut survey.sessions) {
                 survey.damage.get_or_insert(match error {
-                    Reject::Database(error) => format!("the database is damaged: {error}"),
+                    Reject::Database(error) => damaged(&error),
                     error => format!("the database cannot be read: {error:?}"),
                 });
             }
@@ -150,10 +150,6 @@ impl Known {
     fn is_subagent(&self) -> bool {
         self.source.as_deref() == Some("subagent") || self.marked("_delegate_from").is_some()
     }
-}
-
-fn text(row: &Row<'_>, column: usize) -> Option<String> {
-    row.get_ref(column).ok().and_then(value_text).filter(|text| !text.is_empty())
 }
 
 fn fraction(row: &Row<'_>, column: usize) -> Option<f64> {
@@ -348,7 +344,7 @@ fn extract_session(
     match read {
         Err(Reject::Database(error)) => {
             let line = conversation.out.report.lines + 1;
-            conversation.out.problem(line, &format!("the database is damaged: {error}"));
+            conversation.out.problem(line, &damaged(&error));
         }
         read => read?,
     }

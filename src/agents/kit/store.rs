@@ -1,6 +1,7 @@
 //! Tables of SQLite databases.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::hash::Hasher;
 
 use rusqlite::types::ValueRef;
@@ -9,6 +10,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::extract::{Reject, Sink};
 use crate::source::{Database, Scope, Section, Statement, value_bytes, value_text};
+use crate::time::from_epoch;
 
 /// Reads columns of a table. A column that the table lacks is null, and a missing table has no rows.
 pub(in crate::agents) fn each_row(
@@ -141,7 +143,7 @@ pub(in crate::agents) fn damage(error: &rusqlite::Error, out: &mut Sink<'_>) {
 }
 
 /// The words for a damaged page.
-pub(in crate::agents) fn damaged(error: &rusqlite::Error) -> String {
+pub(in crate::agents) fn damaged(error: &impl Display) -> String {
     format!("the database is damaged: {error}")
 }
 
@@ -162,6 +164,11 @@ pub(in crate::agents) fn number(row: &Row<'_>, column: usize) -> Option<i64> {
         ValueRef::Text(text) => std::str::from_utf8(text).ok()?.parse().ok(),
         ValueRef::Real(_) | ValueRef::Blob(_) | ValueRef::Null => None,
     }
+}
+
+/// A column that counts seconds, milliseconds or finer. Microseconds since 1970.
+pub(in crate::agents) fn moment(row: &Row<'_>, column: usize) -> Option<i64> {
+    number(row, column).and_then(|count| from_epoch(count as f64))
 }
 
 /// The sessions of a database, and what kept others from being listed.
@@ -234,7 +241,7 @@ impl Listing {
         mut read: impl FnMut(&str, &mut Sink<'_>) -> Result<(), Reject>,
     ) -> Result<(), Reject> {
         for error in &self.damage {
-            out.problem(out.report.lines + 1, &format!("the database is damaged: {error}"));
+            out.problem(out.report.lines + 1, &damaged(&error));
         }
         let sessions = self.sessions.iter().filter(|_| scope == Scope::Whole);
         sessions.map(|session| session.id.as_str()).try_for_each(|session| read(session, out))

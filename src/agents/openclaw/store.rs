@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::dialect::DIALECT;
 use super::family::{Family, Member};
 use super::index::Listed;
-use crate::agents::kit::store::each_row;
+use crate::agents::kit::store::{damaged, each_row};
 use crate::agents::pi::{Known, Transcript};
 use crate::extract::jsonl::RecordReader;
 use crate::extract::{NoteField, Reject, Sink, session_key};
@@ -91,7 +91,7 @@ fn in_order<'d>(
 
 fn message(error: &Reject) -> String {
     match error {
-        Reject::Database(error) => format!("the database is damaged: {error}"),
+        Reject::Database(error) => damaged(error),
         error => format!("the database cannot be read: {error:?}"),
     }
 }

@@ -9,10 +9,10 @@ use rusqlite::Row;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::folders::entries;
-use super::kit::store::each_row;
+use super::kit::store::{each_row, text};
 use super::{About, Agent, Found, Grain, Places, Records, RestsOn};
 use crate::extract::{Reject, Sink};
-use crate::source::{Scope, Section, Source, decompress, repair, value_bytes, value_text};
+use crate::source::{Scope, Section, Source, decompress, repair, value_bytes};
 use crate::time::parse_iso;
 
 /// The kind of source.
@@ -116,10 +116,6 @@ const COLUMNS: [&str; 9] = [
     "data_type",
     "data",
 ];
-
-fn text(row: &Row<'_>, column: usize) -> Option<String> {
-    row.get_ref(column).ok().and_then(value_text).filter(|text| !text.is_empty())
-}
 
 /// Reads a thread: a document, compressed as a rule.
 fn take(row: &Row<'_>, out: &mut Sink<'_>) -> Result<(), Reject> {
