@@ -101,12 +101,12 @@ pub(super) struct Found {
 /// Returns the words and quoted phrases of an argument: `"npm publish" next`. Without quotes it is one phrase.
 fn unquoted(typed: &str) -> Vec<&str> {
     let pieces: Vec<&str> = typed.split('"').collect();
-    if pieces.len() < 3 || pieces.len() % 2 == 0 {
+    if pieces.len() < 3 || pieces.len().is_multiple_of(2) {
         return vec![typed];
     }
     let mut parts = Vec::new();
     for (place, piece) in pieces.into_iter().enumerate() {
-        if place % 2 == 0 {
+        if place.is_multiple_of(2) {
             parts.extend(piece.split_whitespace());
         } else {
             parts.push(piece);
