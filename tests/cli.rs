@@ -278,7 +278,7 @@ hint: a similar subcommand exists: 'etl'
 exit 2
 --- stdout
 --- stderr
-error: invalid value '0' for '--jobs <N>': number would be zero for non-zero type
+error: `--jobs <N>` takes a whole number above 0, not `0`
 hint: see --help
 "#);
     insta::assert_snapshot!(run(&["etl", "--since", "noon"]), @r"

@@ -495,10 +495,10 @@ fn an_empty_result_says_why() {
 fn wrong_usage_names_what_is_right() {
     insta::assert_snapshot!(screen(80, "query cost"), @r"
     error: there is no query `cost`
-    hint: cost_by_agent, cost_by_branch, cost_by_commit, cost_by_day,
-          cost_by_day_and_agent, cost_by_entrypoint, cost_by_model, cost_by_month,
-          cost_by_project, cost_by_pull_request, cost_by_session, cost_by_skill,
-          cost_by_ticket, cost_by_week, cost_outliers? `llrem query` lists them
+    hint: cost_by_day, cost_by_week, cost_by_agent, cost_by_model, cost_by_month,
+          cost_by_skill, cost_outliers, cost_by_branch, cost_by_commit,
+          cost_by_ticket, cost_by_project, cost_by_session, cost_by_entrypoint,
+          cost_by_pull_request, cost_by_day_and_agent? `llrem query` lists them
     exit 2
     ");
     insta::assert_snapshot!(screen(80, "query totals --since 1m"), @r"

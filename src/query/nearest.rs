@@ -35,7 +35,7 @@ pub fn several<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Vec
         let distance = levenshtein(&folded, &letters);
         let is_part = folded.len() >= BEGINNING;
         match () {
-            () if is_part && letters.starts_with(&folded) => Some((0, 0)),
+            () if is_part && letters.starts_with(&folded) => Some((0, distance)),
             () if is_part && letters.contains(&folded) => Some((1, distance)),
             () if distance <= letters.len().div_ceil(3).min(4) => Some((2, distance)),
             () => None,

@@ -63,6 +63,6 @@ fn a_folder_to_which_machines_upload_is_a_lake() {
         let mut command = bench.llrem(&arguments);
         assert_eq!(succeed(command.args(["--lake", place])).stdout, expected.as_bytes(), "{place}");
         let mut command = bench.llrem(&["verify", "--read-data", "--lake", place]);
-        assert!(stderr(&succeed(&mut command)).ends_with("is right\n"));
+        assert!(stderr(&succeed(&mut command)).ends_with("is complete and consistent.\n"));
     }
 }

@@ -134,7 +134,7 @@ fn one_upload_of_a_lake_at_a_time() {
     arrived.recv_timeout(Duration::from_mins(1)).unwrap();
     let second = s3.upload(&bench.lake(), &["--profile", "full"]).output().unwrap();
     assert_eq!(second.status.code(), Some(11), "{}", stderr(&second));
-    assert!(stderr(&second).starts_with("error: another `llrem upload` of the lake `"), "{}", stderr(&second));
+    assert!(stderr(&second).starts_with("error: another `llrem upload` holds the lake `"), "{}", stderr(&second));
     drop(release);
     assert!(first.wait_with_output().unwrap().status.success());
     assert_copied(&s3, &bench.lake());
