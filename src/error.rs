@@ -126,7 +126,7 @@ pub enum Error {
         hint: String,
     },
     /// Some input was unreadable or partly bad, and `--strict` was given.
-    #[error("{} unreadable or partly bad", were(*count, "source"))]
+    #[error("{} unreadable or partly bad", sources_were(*count))]
     BadInput {
         /// Number of such sources.
         count: u64,
@@ -334,8 +334,8 @@ impl Error {
     }
 }
 
-fn were(count: u64, noun: &str) -> String {
-    format!("{} {}", plural(count, noun), if count == 1 { "was" } else { "were" })
+fn sources_were(count: u64) -> String {
+    format!("{} {}", plural(count, "source"), if count == 1 { "was" } else { "were" })
 }
 
 fn is_url(path: &Path) -> bool {

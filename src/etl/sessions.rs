@@ -256,9 +256,15 @@ fn last_part(path: &str) -> Option<&str> {
 fn project_of(path: &str) -> Option<&str> {
     let parts: Vec<&str> = parts_of(path).collect();
     let worktrees = parts.iter().position(|part| matches!(*part, ".worktrees" | "worktrees" | ".claude"));
-    let repository = worktrees.and_then(|place| parts.get(..place)?.last());
-    let is_home = |name: &str| user_of(path) == Some(name) || name.starts_with('.');
-    repository.filter(|name| !is_home(name)).or(parts.last()).copied()
+    let repository = |place: usize| {
+        let above = place.checked_sub(1)?;
+        let name = *parts.get(above)?;
+        let is_home = parts.iter().position(|part| user_of(path) == Some(*part)) == Some(above);
+        // Some agents keep the worktrees of all repositories in their own folder.
+        let is_of_agent = name.starts_with('.') && parts.get(place) == Some(&"worktrees");
+        (!is_home && !is_of_agent).then_some(name)
+    };
+    worktrees.and_then(repository).or(parts.last().copied())
 }
 
 /// Returns the name of the user whose home contains a folder.
@@ -289,6 +295,8 @@ mod tests {
             ("/home/kim/.codex/worktrees/5a1c/app", Some("app"), Some("kim")),
             ("/home/kim/.claude", Some(".claude"), Some("kim")),
             ("/root/worktrees/app", Some("app"), Some("root")),
+            ("/home/kim/kim/.worktrees/2", Some("kim"), Some("kim")),
+            ("/home/kim/.dotfiles/.worktrees/2", Some(".dotfiles"), Some("kim")),
         ] {
             assert_eq!((project_of(path), user_of(path)), (project, user), "{path}");
         }

@@ -64,27 +64,30 @@ pub(super) fn unquoted(word: &str) -> &str {
 impl<'c> Program<'c> {
     /// Returns the program that a command's words run. Leaves out keywords, assignments and wrappers.
     fn of(words: &[&'c str]) -> Option<Self> {
-        let (mut words, mut is_wrapped) = (words.iter(), false);
+        let (mut words, mut wrapper) = (words.iter(), None);
         loop {
             let word = unquoted(words.next()?);
             // `command -v git` only looks for it.
-            if is_wrapped && matches!(word, "-v" | "-V") {
+            if wrapper == Some("command") && matches!(word, "-v" | "-V") {
                 return None;
             }
-            if is_wrapped && word.starts_with(|letter: char| letter == '-' || letter.is_ascii_digit()) {
+            let has_number = wrapper.is_some_and(|name| name != "time");
+            if wrapper.is_some() && word.starts_with('-')
+                || has_number && word.starts_with(|letter: char| letter.is_ascii_digit())
+            {
                 if matches!(word, "-u" | "-g" | "-k" | "-s") {
                     words.next();
                 }
                 continue;
             }
             if KEYWORDS.contains(&word) || is_assignment(word) {
-                is_wrapped |= word == "time";
+                wrapper = Some(word).filter(|word| *word == "time").or(wrapper);
                 continue;
             }
             let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
             let name = name.strip_suffix(".exe").unwrap_or(name);
             if WRAPPERS.contains(&name) {
-                is_wrapped = true;
+                wrapper = Some(name);
                 continue;
             }
             let arguments = words.copied().collect();
@@ -378,6 +381,7 @@ mod tests {
             ("bash -lc \"git push && ls\"", &["bash -lc \"git push && ls\"", "git push", "ls"]),
             ("timeout 60 nice -n 10 git push &> log", &["git push &> log"]),
             ("command -v git; command git push; time -p git pull", &["git push", "git pull"]),
+            ("timeout -v 5 git push; time 7z x", &["git push", "7z x"]),
             ("git commit \\\n  -q", &["git commit -q"]),
             ("pytest>out 2>&1 && ls -l>>out <in", &["pytest >out 2>&1", "ls -l >>out <in"]),
             ("x=`git push`; y", &["git push", "y"]),

@@ -30,8 +30,7 @@ impl<'o, 's> Rows<'o, 's> {
         Self { yields_to: Some(to), ..self }
     }
 
-    /// Adds a message; returns its place among the session's messages.
-    /// Adds what a person sent, if it is anything.
+    /// Adds what a person sent, unless it is empty.
     pub(super) fn prompt(&mut self, at: &Position<'_>, text: Option<&str>, attachments: i64) -> Result<(), Reject> {
         if text.is_none() && attachments == 0 {
             return Ok(());
@@ -44,6 +43,7 @@ impl<'o, 's> Rows<'o, 's> {
         self.message(&Position { moment: prompt.moment.or(at.moment), ..*at }, row).map(drop)
     }
 
+    /// Adds a message; returns its place among the session's messages.
     pub(super) fn message(&mut self, at: &Position<'_>, row: MessageRow<'_>) -> Result<usize, Reject> {
         let moment = at.moment.or(self.began.filter(|_| !self.thread.has_rows));
         let at = Position { moment, is_copy: self.is_copy, ..*at };

@@ -91,7 +91,7 @@ pub(in crate::cli) fn float(rows: &RecordBatch, column: &str, row: usize) -> Opt
     numbers.is_valid(row).then(|| numbers.value(row))
 }
 
-/// The findings that were asked for.
+/// Limits on the findings that were asked for, apart from filters of sessions.
 #[derive(Debug, Clone, Copy, Default)]
 pub(in crate::cli) struct Only {
     /// Of this severity or a higher one.
@@ -124,7 +124,7 @@ pub(in crate::cli) struct Summary {
     is_at_least: bool,
     spent: Spent,
     when: String,
-    /// What was asked of a finding.
+    /// The findings that were asked for.
     only: Only,
     /// Why there are no sessions to look at.
     pub(super) nothing: Option<String>,

@@ -87,7 +87,7 @@ pub fn help(style: Style, error: &clap::Error) {
     write(&(labelled(style, "error", what.trim_start_matches("error: ")) + &labelled(style, "hint", &hint)));
 }
 
-/// Returns what is wrong with a value that is no number, in place of the parser's message.
+/// Returns a message for a value that should be a number; `None` for any other error.
 fn plain_reason(error: &clap::Error) -> Option<String> {
     let source = std::error::Error::source(error)?;
     let context = |kind| error.get(kind).map(ToString::to_string);
