@@ -197,6 +197,7 @@ mod tests {
                 "\x1b[32m<ip> \x1b[1mip-<ip> \x1b[32m<email>",
             ),
             (r"\u2192jo@example.org", r"\u2192<email>"),
+            ("id=10pete@example.org [12mike@example.org]", "id=<email> [<email>]"),
         ] {
             assert_eq!(clean(text), expected, "{text}");
         }

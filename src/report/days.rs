@@ -10,6 +10,7 @@ use super::plots::{Bars, Image, Lines, spark, swatch};
 use super::span::Span;
 use super::table::{NUMBER, NUMBER_L, NUMBER_M, Table, cell, known};
 use super::words::{self, share, share_of};
+use crate::shown::value::listed;
 
 /// Most bars of a table.
 const MOST_ROWS: usize = 62;
@@ -247,7 +248,7 @@ fn multiples(facts: &Facts<'_>, series: &[Series]) -> Markup {
             figcaption {
                 b { "Each agent on its own scale," } " so that small ones can be seen."
                 @if !unpriced.is_empty() && facts.unit == Unit::Usd {
-                    " No bar, because nothing of it has a price: " (crate::shown::value::listed(&unpriced)) "."
+                    " No bar, because nothing of it has a price: " (listed(&unpriced)) "."
                 }
             }
             div.mult {

@@ -9,6 +9,7 @@ use super::table::{NUMBER, NUMBER_L, NUMBER_M, Table, cell, known};
 use super::tiles::active_hours;
 use super::words::{self, count, money, money_about, money_among, share, share_of, tokens};
 use crate::shown::one_line;
+use crate::shown::value::listed;
 
 /// Most projects and models.
 const MOST: usize = 10;
@@ -215,7 +216,7 @@ pub(super) fn caches(facts: &Facts<'_>) -> Option<Markup> {
         p.xs.soft.note {
             "Estimated: what the cached tokens would have cost uncached, less the surcharge for writing them."
             @if !unknown.is_empty() {
-                " Left out, because it records no reads from a cache: " (crate::shown::value::listed(&unknown)) "."
+                " Left out, because it records no reads from a cache: " (listed(&unknown)) "."
             }
         }
     })

@@ -21,7 +21,11 @@ fn find_emails_around(sign: &str, text: &str, found: &mut Vec<Found>) {
         let (Some(before), Some(after)) = (text.get(..at), text.get(at + sign.len()..)) else { continue };
         let is_local = |letter: &char| letter.is_alphanumeric() || matches!(letter, '.' | '_' | '%' | '+' | '-' | '\'');
         let local: usize = before.chars().rev().take(LONGEST).take_while(is_local).map(char::len_utf8).sum();
-        let start = end_of_escape(text.as_bytes(), at - local, at).unwrap_or(at - local);
+        let run = at - local;
+        // Of `=10kim` and `[12mike`, all may be the name.
+        let is_escaped = text.get(..run).is_some_and(|before| before.ends_with('\\') || before.ends_with("\x1b["));
+        let escape = is_escaped.then(|| end_of_escape(text.as_bytes(), run, at)).flatten();
+        let start = escape.unwrap_or(run);
         let Some(domain) = domain(after) else { continue };
         let name = text.get(start..at).unwrap_or_default().trim_start_matches(['.', '-', '\'']);
         // The part before the `@` of a clone URL is no person.
